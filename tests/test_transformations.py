@@ -126,6 +126,19 @@ def test_values_that_json_cannot_represent_are_losses(entry: str) -> None:
     assert str(first.losses[0][0]) == "n.1: the user code returns NaN, which becomes null"
 
 
+def test_integers_that_javascript_rounds_are_losses() -> None:
+    """Those that arrive with another value; Python keeps them."""
+    event = {"type": "track", "big": [2**53 + 1, 2**53, 2**53 + 2], "gone": 2**53 + 1, "text": "9" * 20, "n": 1.5}
+    code = "export const transformEvent = (e) => { delete e.gone; return [e, { ...e, big: [] }]; }"
+    first, second = transformations.load(code, "javascript", name="a.js", scope="tests").run([event], [{}])[0].losses
+    (loss,) = first
+
+    assert (loss.path, loss.kind, loss.becomes) == ("big.0", "an integer beyond 2^53", "9007199254740992")
+    assert second == ()
+    code = "def transformEvent(e):\n    return e\n"
+    assert not transformations.load(code, "python", name="a.py", scope="tests").run([event], [{}])[0].losses
+
+
 def test_losses_are_bounded() -> None:
     """At most twenty of an event are listed; null and empty objects of the event itself are none; Python raises."""
     many = run("export const transformEvent = (e) => ({ ...e, list: Array(1e5).fill(NaN), ['k'.repeat(1e4)]: NaN })")

@@ -60,6 +60,20 @@ def locate(
     return replace(origin, lines=tuple(dict.fromkeys(lines)))
 
 
+def locate_value(path: str, number: int, event: Mapping[str, Json], route: Route, source: Source | None) -> str:
+    """Return the line of user code that writes a value of its output, or an empty text.
+
+    `path` is the dotted path in the event with this number that the code returns.
+    """
+    if route.transformation is None:
+        return ""
+    if route.transformation.function is not None:
+        return "".join(_lines_of_function(route.transformation.function))
+    way = Way(route, freeze(Context()), source)
+    found = next((known for known in _output(event, route, source, number) if dotted_path(known) == path), None)
+    return "" if found is None else _writer(event, number, found, way)
+
+
 def locate_removal(path: str, event: Mapping[str, Json], route: Route, source: Source | None) -> str:
     """Return the line of user code that removes a field of the event, such as `properties.total`, or an empty text."""
     field = next((known for known in leaves(dict(event)) if dotted_path(known) == path), None)

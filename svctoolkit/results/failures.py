@@ -1,5 +1,7 @@
 """Failures as data: which rule was broken by which events, at which field, with what value.
 
+Values that user code loses are among them, although the event is delivered: the destination receives another value.
+
 Each is built from the cause that the mapping, the user code or the destination gave (`svctoolkit.causes`).
 """
 
@@ -19,6 +21,7 @@ from svctoolkit.results._entries import DestinationEntries, EventResult
 from svctoolkit.results._rows import Step, steps
 from svctoolkit.results._types import error_of
 from svctoolkit.results.arrow import ArrowOut
+from svctoolkit.transformations import CodeLoss
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +142,7 @@ GROUP_COLUMNS = [
 
 
 def failures(results: Iterable[DestinationEntries]) -> Failures:
-    """Return every failure of some results. Secrets are masked."""
+    """Return every failure of some results, and every value that user code loses. Secrets are masked."""
     pairs = [
         (failure, partial(_deciding, result, number)) for result in results for failure, number in _failures(result)
     ]
@@ -157,6 +160,30 @@ def _failures(result: DestinationEntries) -> Iterator[tuple[Failure, int]]:
         for step in steps(entry):
             if step.status == "failed":
                 yield _failure(result, step, entry), number
+        for loss in entry.losses:
+            if isinstance(loss, CodeLoss):
+                yield _lost_value(result, loss, entry), number
+
+
+def _lost_value(result: DestinationEntries, loss: CodeLoss, entry: EventResult) -> Failure:
+    view, text = Event(entry.event), result.masker.text
+    return Failure(
+        destination=result.destination_name,
+        type=result.destination or "",
+        stage="user_transform",
+        rule=f"code.lost.{loss.kind.replace(' ', '-')}",
+        error="LostValue",
+        template=loss.text,
+        field=text(loss.path),
+        value=text(loss.kind),
+        expected="",
+        setting="",
+        where="",
+        event_type=text(view.type),
+        event_name=text(view.name),
+        event_id=text(view.id),
+        message=text(str(loss)),
+    )
 
 
 def _failure(result: DestinationEntries, step: Step, entry: EventResult) -> Failure:

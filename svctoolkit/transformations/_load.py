@@ -26,6 +26,7 @@ from svctoolkit.transformations._contract import (
 )
 from svctoolkit.transformations._frames import Answer, Request, Result, encode
 from svctoolkit.transformations._frames import event as decode_event
+from svctoolkit.transformations._integers import has_long_integers, with_rounded
 from svctoolkit.transformations._pool import Pool, pool
 from svctoolkit.transformations._program import Program
 from svctoolkit.transformations._requests import Requests
@@ -138,8 +139,9 @@ class SandboxedTransformation:
         return [msgspec.structs.replace(output, by_metadata=unknown) for output in outputs]
 
     def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
+        content = encode(list(events))
         try:
-            answer = self._answer(encode(list(events)) + b"\n" + encode(list(metadata)))
+            answer = self._answer(content + b"\n" + encode(list(metadata)))
         except CallError as failure:
             raise self.program.error(failure.answer.error) from None
         if answer.results is None or len(answer.results) != len(events):
@@ -150,6 +152,8 @@ class SandboxedTransformation:
         if answer.batch is not None:
             batch = [decode_event(item, self.program.limits) for item in answer.batch]
             outputs = _batch_outputs(batch, outputs, events, answer.losses)
+        if self.program.language == "javascript" and has_long_integers(content):
+            outputs = [with_rounded(output, event) for output, event in zip(outputs, events, strict=True)]
         if not answer.metadata:
             return outputs
         return [msgspec.structs.replace(output, by_metadata=True) for output in outputs]

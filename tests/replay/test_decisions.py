@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from svctoolkit import Workspace
+from svctoolkit import Pipeline, Workspace
 from svctoolkit.delivery import Recorder
 from svctoolkit.destinations import CATALOGUE, DestinationType, Payload, Settings
 from svctoolkit.events import Event
@@ -127,6 +128,21 @@ def test_values_that_user_code_loses_are_groups() -> None:
     assert [breach.text for breach in result.breaches("lossy>50%")] == ["75% lossy at hook (6 of 8)"]
     assert result.breaches("lossy>6") == []
     assert result.to_dict()["lossy"] == {"hook": 6}
+    text = (
+        "delivered, but 6 events of Paid lost cents.* (clean.js:1: NaN): the user code returns NaN, which becomes null"
+    )
+    assert text in repr(result)
+
+    before = replace_code(workspace, "export const transformEvent = (e) => ({ ...e, cents: [1] })")
+    compared = compare([event(n, properties={"total": "12 €" if n % 4 else 3}) for n in range(8)], before, workspace)
+    assert ("lost.NaN at cents.*", 6) in [(group.path, group.count) for group in compared.groups]
+    (failure,) = Pipeline(workspace).test_destination("hook", event(1, properties={"total": "12 €"})).failures()
+    assert (failure.rule, failure.field, failure.value) == ("code.lost.NaN", "cents.0", "NaN")
+
+
+def replace_code(workspace: Workspace, code: str) -> Workspace:
+    item = replace(workspace.transformation("clean"), code=code)
+    return replace(workspace, transformations={"clean": item})
 
 
 def test_a_comparison_names_the_cause_on_the_later_side() -> None:

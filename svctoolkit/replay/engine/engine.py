@@ -102,6 +102,8 @@ class Engine:
         self.review = Review(job.ignore, job.tolerance, job.accepted)
         self.sum = Sum()
         self.rows = empty({})
+        #: key of a group of losses -> the line of user code that writes the value
+        self.lines: dict[tuple[str, ...], str] = {}
         self._heads: dict[int, dict[str, str]] = {}  # of the current batch, by id of the record
         self._maskers: list[Masker] = []
         self.police = Police(self, Policies.of(job.policies)) if job.policies else None

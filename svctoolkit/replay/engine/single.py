@@ -10,6 +10,7 @@ from svctoolkit import simulations
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Fate, Passage, Route
+from svctoolkit.pipeline.writers import locate_value
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.tally.differences import general
 from svctoolkit.replay.tally.tally import Example
@@ -49,9 +50,9 @@ def _count(
 ) -> None:
     fate, masker, destination = passage.fate, route.masker, route.destination.key
     engine.sum.count(destination, fate.status, record.stratum)
-    for result in passage.results:
+    for number, result in enumerate(passage.results):
         for loss in result.losses:
-            _add_loss(engine, destination, record, loss, masker)
+            _add_loss(engine, record, loss, route, number)
     if any(result.losses for result in passage.results):
         engine.sum.lose(destination, record.stratum)
     if passage.lost is not None:
@@ -78,13 +79,20 @@ def _mask_words(engine: Engine, masker: Masker, text: str) -> str:
     return engine.words(text, masker)
 
 
-def _add_loss(engine: Engine, destination: str, record: Record, loss: Loss | CodeLoss, masker: Masker) -> None:
-    """Count a value that does not arrive as it was sent, in a warehouse or anywhere."""
+def _add_loss(engine: Engine, record: Record, loss: Loss | CodeLoss, route: Route, number: int) -> None:
+    """Count a value that does not arrive as it was sent, in a warehouse or anywhere. `number`: of the code's output."""
     head = engine.head(record)
-    text = engine.words(loss.text, masker)
+    text = engine.words(loss.text, route.masker)
     event = head["event_name"] or head["event_type"]
-    group = engine.sum.group(destination, "lossy", general(loss.path), loss.kind, text_template(text))
+    key = route.destination.key, "lossy", general(loss.path), loss.kind, text_template(text)
+    group = engine.sum.group(*key)
     if group is not None:
+        if isinstance(loss, CodeLoss):
+            group.stage = "user_transform"
+            # Finding the line runs changed copies of the code, so it is done once for all chunks of a process.
+            if key not in engine.lines:
+                engine.lines[key] = route.masker.text(locate_value(loss.path, number, record.event, route, None))
+            group.decides = engine.lines[key]
         group.add(event, Example(record.place, head["event_id"], after=text))
 
 

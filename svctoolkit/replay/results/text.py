@@ -23,8 +23,10 @@ def count_words(counts: Mapping[str, int]) -> str:
 def describe(group: Group) -> str:
     """Return a description of a group, and what decides its outcome: for losses, where the value is in the event."""
     what = _describe(group)
-    if group.kind == "lossy":
+    if group.kind == "lossy" and group.stage != "user_transform":
         return f"{what}; from {group.decides}" if group.decides else what
+    if group.kind == "lossy":
+        return what
     return f"{what}; {decision_text(group.stage, group.decides)}" if group.decides else what
 
 
@@ -42,7 +44,7 @@ def _describe(group: Group) -> str:
     if group.kind == "breach":
         return f"{group.before}: {' '.join(filter(None, (group.path, group.after)))} in {events}"
     if group.kind == "lossy":
-        return f"{group.path} {group.before} in {events}: {group.after}"
+        return _describe_loss(group, events)
     if group.personal:
         kinds = " and ".join(KIND_WORDS[kind] for kind in group.personal)
         most = max(group.personal.values())
@@ -60,6 +62,13 @@ def _describe(group: Group) -> str:
     if group.before == group.after:
         return f"{group.path}: {group.before} changed{_spread(group)} in {events}"
     return f"{group.path}: {group.before_label} -> {group.after_label} in {events}"
+
+
+def _describe_loss(group: Group, events: str) -> str:
+    if group.stage != "user_transform":
+        return f"{group.path} {group.before} in {events}: {group.after}"
+    where = f"{group.decides}: {group.before}" if group.decides else group.before
+    return f"delivered, but {events} lost {group.path} ({where}): {group.after}"
 
 
 def _names(group: Group) -> str:

@@ -79,6 +79,9 @@ def outcome(passage: Passage, stages: Stages, type: str) -> Outcome:
     fate = passage.fate
     status: Any = fate.status  # never pending: a replay does not retry
     lost = {loss.rule: f"{loss.what}: {loss.says} ({loss.source})" for loss in passage.lost or ()}
+    for result in passage.results:
+        for loss in result.losses:
+            lost[f"{loss.kind} at {general(loss.path)}"] = loss.text
     if fate.cause is None:
         return Outcome(status, output, fate.reason, passage, lost=lost)
     rule, template, detail = fate.cause.rule(type), fate.cause.template, _detail(fate.cause)
