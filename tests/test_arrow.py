@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.profile import profile
 from svctoolkit.replay import replay
 from svctoolkit.results import SourceResult, failures, flatten
+from svctoolkit.results.arrow import arrow_table
 from svctoolkit.widgets.transformation_editor.aggregate import Many, aggregate
 from svctoolkit.widgets.transformation_editor.trial import Bench
 
@@ -143,3 +145,26 @@ def test_a_frame_of_mixed_values_is_written_to_parquet(tmp_path: Path) -> None:
     assert rows["p.items"] == ["[1]", None, None]
     with pytest.raises(ConfigError, match="cannot be written"):
         frame.svc.to_parquet(tmp_path / "none" / "orders.parquet")
+
+
+def test_columns_with_json_text_are_read_as_json(tmp_path: Path) -> None:
+    """In a replay: DuckDB's JSON columns, also inside of structs and lists, and columns that `to_arrow` wrote."""
+    code = "export const transformEvent = (e) => ({ ...e, kinds: Object.values(e.properties).map((v) => typeof v) })"
+    workspace = Workspace("shop")
+    workspace.transformation("kinds", code=code, language="javascript")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="kinds")
+    head = {"type": "track", "event": "E", "userId": "u1"}
+    values = [{"total": total, "tags": [{"v": total}], "o": {"a": 1}} for total in (1, "1", [1], None)]
+    listed = [{**head, "properties": properties} for properties in values]
+    file = tmp_path / "events.ndjson"
+    file.write_text("\n".join(map(json.dumps, listed)))
+
+    def sent(given: Any) -> list[Any]:
+        outputs = replay(given, workspace).frame().query("stage == 'dest_transform'")["output"]
+        return [json.loads(output)["body"]["JSON"] for output in outputs]
+
+    expected = sent(listed)
+    relation = duckdb.connect().sql(f"select * from '{file}'")
+    assert [event["kinds"] for event in sent(relation)][:3] == [event["kinds"] for event in expected][:3]
+    frame = pd.DataFrame([{**head, **{f"properties.{k}": v for k, v in p.items()}} for p in values])
+    assert [event["kinds"] for event in sent(arrow_table(frame))][:3] == [event["kinds"] for event in expected][:3]

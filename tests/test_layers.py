@@ -126,8 +126,8 @@ ROOMS = {
         "deliveries engine"
     ),
     "transformations": (
-        "_contract _display callables _types _trust _channel _frames _layers _memory _requests _process _probe _worker "
-        "_forking standard _program _pool _load writes worker"
+        "_contract _display callables _types _trust _channel _frames _integers _layers _memory _requests _process "
+        "_probe _worker _forking standard _program _pool _load writes worker"
     ),
     "sources": "_request _memory _webhook _values _dates _times _define _message _gateway _examples *",
     "runner": "expect steps suite coverage planes attempts report record _display run over_http",

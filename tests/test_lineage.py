@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import CATALOGUE, Pipeline, Workspace, events
-from svctoolkit.destinations import definitions
+from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import Unsupported
 from svctoolkit.pipeline.leaves import leaves
+from svctoolkit.replay import replay
 from svctoolkit.results.lineage import Lineage, dotted_path
 from tests.catalogue import examples
 from tests.notebooks.lit import lit
@@ -379,3 +381,23 @@ def test_lineage_continues_to_warehouse_columns() -> None:
         "properties.userId": "dest_transform",
     }
     assert repr(result.lineage()) == repr(lineage)
+
+
+def test_replay_results_and_lineage_agree_at_the_time_of_the_event() -> None:
+    """GA4 takes events of three days. A replay uses the time of the event; so do others with a clock at that time.
+
+    Later, the result and the lineage give the same reason.
+    """
+    shop, may = Workspace("shop"), datetime(2026, 5, 3, 12, tzinfo=UTC)
+    shop.destination("ga4", "GA4", config={"apiSecret": "s", "typesOfClient": "gtag", "measurementId": "G-1"})
+    event = {**events.track("Paid", user_id="u1"), "anonymousId": "a1", "timestamp": "2026-05-03T10:00:00Z"}
+    then = Pipeline(shop, context=Context(clock=lambda: may))
+    later = Pipeline(shop, context=Context(clock=lambda: may + timedelta(days=9)))
+
+    assert replay([event], shop).counts == {"ga4": {"delivered": 1}}
+    assert not then.test_destination("ga4", event).failures()
+    assert (then.lineage("ga4", event).stopped_at, then.lineage("ga4", event).reason) == ("", "")
+    (failure,) = later.test_destination("ga4", event).failures()
+    assert "last 3 days" in failure.message
+    assert later.lineage("ga4", event).reason == failure.message
+    assert failure.message in repr(later.lineage("ga4", event))

@@ -14,7 +14,17 @@ from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.held_lineage import HeldStage, HeldValue
 from svctoolkit.pipeline.leaves import GONE, differing_leaves, leaves, of_other_kind, other, replace_at
-from svctoolkit.pipeline.reruns import OpenPayload, Run, Way, freeze, other_routes, payloads_of, refusing, run_all
+from svctoolkit.pipeline.reruns import (
+    OpenPayload,
+    Run,
+    Way,
+    freeze,
+    other_routes,
+    payloads_of,
+    refusing,
+    run_all,
+    stop_reason,
+)
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import user_transform
 from svctoolkit.results.lineage import Destiny, Lineage, LostAt, Origin, Path, dotted_path, merge
@@ -134,7 +144,8 @@ def _measure_stopped(
         effects.append(effect)
     origins = _code_origins(event, reached, effects, masker) if has_code else []
     refused_by = refusing(base.items or (), way)
-    return Lineage(way.route.destination.key, origins, destinies, refused_by=refused_by, stopped_at=at)
+    reason = masker.text(stop_reason(event, way))
+    return Lineage(way.route.destination.key, origins, destinies, refused_by=refused_by, stopped_at=at, reason=reason)
 
 
 def measure_code(event: Mapping[str, Json], route: Route, source: Source | None) -> list[Origin]:

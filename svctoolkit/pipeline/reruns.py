@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from svctoolkit.destinations import Context, definitions
 from svctoolkit.errors import EventError, ToolkitError, UnknownName
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline.fates import NOTHING_SENT
 from svctoolkit.pipeline.leaves import GONE, leaves, open_payload, other, replace_at
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, load, user_transform
@@ -77,6 +78,27 @@ def run_all(events: Sequence[Mapping[str, Json]], way: Way) -> list[Run]:
 def _map(items: Sequence[Mapping[str, Json]] | None, way: Way) -> Run:
     payloads = [] if items is None else payloads_of(items, way)
     return Run(items, payloads, in_tables=way.route.tables is not None)
+
+
+def stop_reason(event: Mapping[str, Json], way: Way) -> str:
+    """Return why an event has no payload: the first error, or that it was dropped. Secrets are not masked."""
+    outputs = user_transform.run([event], way.route, way.source)
+    items: Sequence[Mapping[str, Json]] = [event]
+    if outputs is not None:
+        if outputs[0].error is not None:
+            return str(outputs[0].error)
+        items = outputs[0].events
+    if not items:
+        return "the user code returns no event"
+    for item in items:
+        try:
+            if way.route.tables is None:
+                [*dest_transform.run(item, way.route, _with_ids(way.context))]
+            else:
+                load.entries(item, way.route, _with_ids(way.context), way.source, Notes())
+        except EventError as error:
+            return str(error)
+    return NOTHING_SENT
 
 
 def payloads_of(

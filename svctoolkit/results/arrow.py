@@ -12,6 +12,8 @@ from svctoolkit.json_types import Json
 if TYPE_CHECKING:
     import pandas as pd
 
+#: The key in a schema's metadata that lists columns with JSON text: paths from the name of a column, as JSON.
+JSON_COLUMNS = "svctoolkit.json"
 _KINDS: dict[type, str] = {str: "text", bool: "boolean", int: "integer", float: "number", list: "list", dict: "object"}
 
 
@@ -52,6 +54,7 @@ def arrow_table(frame: pd.DataFrame) -> Any:
     """
     pyarrow = _library("pyarrow")
     columns: dict[str, Any] = {}
+    of_json: list[list[str]] = []
     for position, name in enumerate(frame.columns):
         column = frame.iloc[:, position]
         if column.dtype != object:
@@ -60,9 +63,12 @@ def arrow_table(frame: pd.DataFrame) -> Any:
         values = [None if _is_missing(value) else value for value in column]
         kinds = [None if value is None else _KINDS.get(type(value), type(value).__name__) for value in values]
         columns[str(name)] = pyarrow.array([_text(value) for value in values], type=pyarrow.string())
+        if {*kinds} - {None} in ({"list"}, {"object"}):
+            of_json.append([str(name)])
         if len({*kinds} - {None}) > 1:
             columns[f"{name} (type)"] = pyarrow.array(kinds, type=pyarrow.string())
-    return pyarrow.table(columns)
+    table = pyarrow.table(columns)
+    return table.replace_schema_metadata({JSON_COLUMNS: json.dumps(of_json)}) if of_json else table
 
 
 def _text(value: Json) -> str | None:

@@ -16,7 +16,7 @@ from svctoolkit.json_types import LEAVES, Json, json_type
 
 _DEEPEST, _ELEMENTS, _LONGEST_VALUE = 12, 20, 60
 _LENGTHS = (40, 100, 255, 500, 1024)  # limits that vendors have for names and values
-_MOST_VALUES, _RARE = 1_000, 0.1  # from so many values of a field, those that fewer events have are dropped
+_MOST_VALUES, _RARE = 1_000, 0.1  # of a field with more values, rare ones are dropped
 _DAY = ("receivedAt", "originalTimestamp", "timestamp", "sentAt")
 
 

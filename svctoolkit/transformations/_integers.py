@@ -12,15 +12,12 @@ from svctoolkit.transformations._contract import CodeLoss, Output
 _SAFE = 2**53
 _DEEPEST = 100
 # Sixteen digits after a colon, a bracket or a comma. A regular expression for this takes seven times as long.
-_ALIKE = bytes.maketrans(b"0123456789[,-", b"0000000000:::")
-_LONG = b":" + b"0" * 16
+# In the JSON of events without blanks: `LONG in events.translate(ALIKE)` if there may be integers beyond 2^53.
+ALIKE = bytes.maketrans(b"0123456789[,-", b"0000000000:::")
+LONG = b":" + b"0" * 16
 
 
-def has_long_integers(events: bytes) -> bool:
-    """Return whether there may be integers beyond 2^53 in the JSON of events, which has no blanks."""
-    return _LONG in events.translate(_ALIKE)
-
-
+# Any: an event
 def with_rounded(output: Output, event: Mapping[str, Any]) -> Output:
     """Return the output of JavaScript for an event, with a loss for each integer that it rounded."""
     integers = [*_long_integers(event, ())]

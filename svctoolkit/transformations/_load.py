@@ -26,7 +26,7 @@ from svctoolkit.transformations._contract import (
 )
 from svctoolkit.transformations._frames import Answer, Request, Result, encode
 from svctoolkit.transformations._frames import event as decode_event
-from svctoolkit.transformations._integers import has_long_integers, with_rounded
+from svctoolkit.transformations._integers import ALIKE, LONG, with_rounded
 from svctoolkit.transformations._pool import Pool, pool
 from svctoolkit.transformations._program import Program
 from svctoolkit.transformations._requests import Requests
@@ -152,7 +152,7 @@ class SandboxedTransformation:
         if answer.batch is not None:
             batch = [decode_event(item, self.program.limits) for item in answer.batch]
             outputs = _batch_outputs(batch, outputs, events, answer.losses)
-        if self.program.language == "javascript" and has_long_integers(content):
+        if self.program.language == "javascript" and LONG in content.translate(ALIKE):
             outputs = [with_rounded(output, event) for output, event in zip(outputs, events, strict=True)]
         if not answer.metadata:
             return outputs

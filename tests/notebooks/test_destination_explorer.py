@@ -445,6 +445,17 @@ def test_scenarios_can_be_added_to_a_suite(
     assert Path("am.suite.yaml").read_text(encoding="utf-8") == text
 
 
+def test_an_explorer_with_an_event_has_run_the_first_two_stages(shop: Workspace) -> None:
+    """So that its first view, which a notebook saves, has a result; nothing was sent."""
+    explorer = DestinationExplorer(shop, "hook", event=events.sample("track"))
+
+    assert explorer.result is not None
+    assert explorer.result.data[0].payloads
+    assert not explorer.result.data[0].requests
+    assert "not run yet" not in explorer._repr_mimebundle_()["text/html"]
+    explorer.close()
+
+
 def test_the_static_view_has_the_last_result(explorer: DestinationExplorer) -> None:
     """Where widgets do not run, the results are still there."""
     assert "not run yet" in explorer._repr_mimebundle_()["text/html"]

@@ -10,6 +10,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import needs
+from svctoolkit.replay.records.json_columns import decode_json, mark_json
 from svctoolkit.replay.records.record import PIECE_RECORDS, Chunk, Lines, Piece, Record, Reject, place
 
 
@@ -79,7 +80,7 @@ class Arrow:
             for frame in events.collect_batches(chunk_size=PIECE_RECORDS, maintain_order=True):
                 yield from pa.RecordBatchReader.from_stream(frame.rechunk())
         elif hasattr(events, "to_arrow_reader"):  # DuckDB's stream has batches of a million rows
-            yield from events.to_arrow_reader(PIECE_RECORDS)
+            yield from (mark_json(events, batch) for batch in events.to_arrow_reader(PIECE_RECORDS))
         elif hasattr(events, "__arrow_c_stream__"):
             yield from pa.RecordBatchReader.from_stream(events)
         elif hasattr(events, "__arrow_c_array__"):
@@ -117,9 +118,8 @@ def arrow_records(chunk: Chunk, columns: Columns, lines: Lines) -> Iterator[Reco
 # Any: the cells of a row
 def rows_of(piece: Piece, lines: Lines) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the number and the cells of the rows of a table or batch, or of those in `lines`."""
-    table, rows = piece.data, range(piece.first, piece.first + piece.data.num_rows)
+    table, rows = piece.data, list(range(piece.first, piece.first + piece.data.num_rows))
     if lines is not None:
-        rows_wanted = [row for row in rows if row in lines]
-        yield from zip(rows_wanted, table.take([row - piece.first for row in rows_wanted]).to_pylist(), strict=True)
-    else:
-        yield from zip(rows, table.to_pylist(), strict=True)
+        rows = [row for row in rows if row in lines]
+        table = table.take([row - piece.first for row in rows])
+    yield from zip(rows, decode_json(table.schema, table.to_pylist()), strict=True)

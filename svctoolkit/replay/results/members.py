@@ -147,7 +147,7 @@ class Reader:
         self._columns = Columns(columns)
 
     def record(self, place: str) -> Record:
-        """Return the event at a place (`file:line`, `[row]`), and its source. Raises `ConfigError` if there is none."""
+        """Return the event at a place (`file:line`, `[row]`), and its source. Raises `ConfigError` for other places."""
         for record in self.records([place]):
             return record
         raise ConfigError("there is no event at this place", where=place)

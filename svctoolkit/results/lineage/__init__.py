@@ -128,8 +128,8 @@ class Lineage(Displayed, ArrowOut):
 
     `stopped_at` is the stage at which an event without a payload stopped. Then `fields` are those of the events that
     the user code returned, if it got that far, and `event` says where the fields went in these. `refused_by` are the
-    configuration variables that cause this: with another value of one of them, there would be a payload. Secret values
-    are masked.
+    configuration variables that cause this: with another value of one of them, there would be a payload. `reason` is
+    the error, or says that the event was dropped. Secret values are masked.
 
     `level` is that of the destination's simulation. If it is not `answers`, the last stage is what an account that held
     nothing before now holds: `held` of fields, and `losses`.
@@ -143,12 +143,13 @@ class Lineage(Displayed, ArrowOut):
         *,
         refused_by: Sequence[str] = (),
         stopped_at: LostAt = "",
+        reason: str = "",
         level: Level = "answers",
         losses: Sequence[Loss] = (),
     ) -> None:
         self.destination, self.fields, self.event = destination, list(fields), list(event)
         self.refused_by, self.stopped_at = tuple(refused_by), stopped_at
-        self.level, self.losses = level, tuple(losses)
+        self.level, self.losses, self.reason = level, tuple(losses), reason
 
     def sources(self, field: str, payload: int = 1) -> tuple[str, ...]:
         """Return the paths of the event whose values go into a field. Raises `KeyError` for an unknown field."""
@@ -265,6 +266,7 @@ def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
         list(destinies.values()),
         refused_by=tuple(refused_by),
         stopped_at=last,
+        reason=next((lineage.reason for lineage in lineages if lineage.stopped_at == last), ""),
         level=levels[0] if levels else "answers",
         losses=_one_of_each((), [loss for lineage in lineages for loss in lineage.losses]),
     )

@@ -135,7 +135,8 @@ def stop_text(lineage: Lineage) -> str:
     fields = stopping_fields(lineage)
     by = [", ".join(fields)] if fields else []
     by += [settings_text(lineage.refused_by)] if lineage.refused_by else []
-    return f"no payload: the event stops at {lineage.stopped_at}" + (f", by {' and '.join(by)}" if by else "")
+    what = f"no payload: the event stops at {lineage.stopped_at}" + (f", by {' and '.join(by)}" if by else "")
+    return f"{what}: {lineage.reason}" if lineage.reason else what
 
 
 def stopping_fields(lineage: Lineage) -> list[str]:

@@ -43,8 +43,9 @@ class DestinationExplorer(controls.Explorer):
 
     The workspace is not changed. Requests to types outside the workspace go to a recorder and never leave the machine.
     With a tracking plan (default: that of a source connected to the destination), violations are shown next to the
-    stages, and the plan provides samples that conform or violate one rule. `events` are more events, to be batched into
-    requests. `result` is the last result, `state` the current selection. Raises `UnknownName`.
+    stages, and the plan provides samples that conform or violate one rule. With an `event`, the first two stages run at
+    once. `events` are more events, to be batched into requests. `result` is the last result, `state` the current
+    selection. Raises `UnknownName`.
     """
 
     def __init__(
@@ -77,6 +78,18 @@ class DestinationExplorer(controls.Explorer):
         top = controls.grid(self._destination_card, self._event_card, least="340px")
         stages = controls.bar(*self._stages.values(), self._force, self._run, self._status)
         super().__init__([top, stages, self._strips, self._jumps, self._tabs], closing=[self.wait])
+        if event is not None and destination and not self.state.workspace.sends:
+            self._run_mapping()
+
+    def _run_mapping(self) -> None:
+        """Run the first two stages, which send nothing, so that the first view has a result."""
+        try:
+            trial = replace(self.state.request(), stages=Stages())
+        except ToolkitError as error:
+            self._fail(controls.failure(error))
+            return
+        self._work.start(lambda: _ran(trial))
+        self._work.wait(10)
 
     def run(self) -> None:
         """Run the stages in the background, like the button."""
