@@ -193,7 +193,7 @@ def test_a_fault_is_fixed_and_proven_in_the_explorer(tmp_path: Path, opened: lis
 
     A scenario has the smallest event that shows the fault, and what the code in the editor makes of it.
     """
-    code = "def transformEvent(event):\n    event['cents'] = event['properties']['price'] * 100\n    return event\n"
+    code = "def transformEvent(event, metadata):\n    event['cents'] = event['properties']['price']\n    return event\n"
     (tmp_path / "clean.py").write_text(code)
     (tmp_path / "workspace.yaml").write_text(
         "transformations: {clean: {file: clean.py}}\n"
