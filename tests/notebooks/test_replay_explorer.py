@@ -183,6 +183,8 @@ def test_an_explorer_says_what_events_have_in_common(tmp_path: Path, opened: lis
     assert "total is missing 4 of 4 0 of 16" in words(shown(explorer))
     assert "total is missing 4 of 4 0 of 16" in page
     fill(explorer, "Search events of the group", "event id: m-1")
+    assert [event["messageId"] for event in explorer.events] == ["m-1", "m-11", "m-16"]
+    assert explorer.frame()["event_id"].tolist() == ["m-1", "m-11", "m-16"]
     click(explorer, "What do the found events have in common?")
     assert explorer.wait(60)
     assert "total is missing 3 of 3 1 of 17" in words(shown(explorer))

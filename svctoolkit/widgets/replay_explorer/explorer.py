@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import ipywidgets
 
@@ -13,6 +13,7 @@ from svctoolkit import display
 from svctoolkit.causes import Refusal
 from svctoolkit.display import Html
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.replay import Comparison, Events, Replayed, replay
 from svctoolkit.replay.options import Options
 from svctoolkit.results.contrast import Traits
@@ -25,6 +26,9 @@ from svctoolkit.widgets.replay_explorer.state import MEMBER, ReplayState
 from svctoolkit.widgets.replay_explorer.trials import Trial
 from svctoolkit.widgets.transformation_editor.explorer import TransformationEditor
 from svctoolkit.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ReplayExplorer(controls.Explorer):
@@ -84,6 +88,21 @@ class ReplayExplorer(controls.Explorer):
         self._groups.show(state.group_rows())
         self._choose(0)
         self.wait()
+
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The events of the group, or those that the search finds, read again in the order of the input."""
+        return self.state.events_of(self._members.found)
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each of these events, in the order of the table.
+
+        Columns: `place`, `event`, `user`, `event_id`, `text` (the error or change).
+        """
+        import pandas as pd
+
+        rows = [self._members.rows[number] for number in self._members.found]
+        return pd.DataFrame(rows, columns=[name.replace(" ", "_") for name in MEMBER], dtype="string")
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Wait until the selected event has run, the group is explained, and changed code is proven.
