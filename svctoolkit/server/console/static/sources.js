@@ -55,7 +55,7 @@ export class Sources {
     loads(more, `console/webhooks/${item.number}`, this.say);
     return element("li", [
       element("h3", [`${item.source || "unknown source"} `, element("span", `${bad ? "✗" : "✓"} ${item.status} ${item.answer.trim().slice(0, 200)}`, { className: `pill ${bad ? "failed" : "delivered"}` })]),
-      element("p", [`${item.at} · ${item.type || "no type"} · ${item.count} events`, ...events], { className: "dim" }),
+      element("p", [`${item.at} · ${item.type || "no type"} · ${item.count} event${item.count === 1 ? "" : "s"}`, ...events], { className: "dim" }),
       more,
     ]);
   }
