@@ -191,7 +191,7 @@ def test_the_list_shows_what_failed_first(browser: Browser, plane: DataPlane, wi
     expect(stops.nth(1)).to_contain_text("ValueError: nobody is called u13")
     assert [stop.get_attribute("open") is not None for stop in stops.all()] == [False, True, *[False] * 4]
     assert page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)") == 0
-    assert page.locator("body > header").bounding_box()["height"] < (60 if width > 800 else 160)  # type: ignore[index]
+    assert page.locator("body > header").bounding_box()["height"] < (80 if width > 800 else 160)  # type: ignore[index]
     assert visit.wrong == []
 
 
