@@ -11,8 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
-
 from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
@@ -230,6 +228,8 @@ def _run_and_report(
     shared: Inputs,
 ) -> int:
     """Run the scenarios, write the reports, and return the exit code of the worst outcome."""
+    from msgspec import structs
+
     from svctoolkit import runner
     from svctoolkit.cli import _reports
     from svctoolkit.runner.suite import last_run as last
