@@ -60,7 +60,7 @@ MAY_IMPORT = {
         "transformations delivery workspace results warehouse pipeline policies"
     ),
     "runner": (
-        "git simulations "
+        "git simulations policies "
         "causes errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
         "delivery workspace results warehouse pipeline client server"
     ),

@@ -204,3 +204,47 @@ def test_nothing_lost_names_the_vendors_rule() -> None:
 
     assert said() == ["nothing_lost: klaviyo: dropped by kl.x: is too long (page)"]
     assert said(destinations=["braze"]) == []
+
+
+SUITE = """
+policies: policies.yaml
+workspace: workspace.yaml
+scenarios:
+  - name: a harmless search
+    source: web
+    send: {type: track, event: Search, userId: u1, properties: {query: shoes}}
+    expect: {delivered: {hook: [{}], mixpanel: [{}]}}
+  - name: a search with an address
+    source: web
+    send: {type: track, event: Search, userId: u1, properties: {query: ada@mail.example}}
+    expect: {delivered: {hook: [{}], mixpanel: [{}]}}
+  - name: the same, mapped only
+    destination: hook
+    event: {type: track, event: Search, userId: u1, properties: {query: ada@mail.example}}
+    expect: {dest_transform: {body: {JSON: {event: Search}}}}
+"""
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_suite_fails_on_a_breach(tmp_path: Path, capsys: pytest.CaptureFixture[str], shared: bool) -> None:
+    """Whether a scenario sends or maps, and whether the suite or its folder names the policies."""
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE + "sources: {web: {destinations: [hook, mixpanel]}}\n")
+    (tmp_path / "policies.yaml").write_text(POLICIES)
+    suite = tmp_path / "suites" / "s.suite.yaml"
+    suite.parent.mkdir()
+    text = SUITE.replace("workspace: ", "workspace: ../")
+    if shared:
+        (suite.parent / "_common.yaml").write_text("policies: ../policies.yaml\n")
+        suite.write_text(text.replace("policies: policies.yaml\n", ""))
+    else:
+        suite.write_text(text.replace("policies: policies.yaml", "policies: ../policies.yaml"))
+
+    assert main(["run", str(suite)]) == 1
+
+    said = capsys.readouterr().out
+    assert "1 passed, 2 failed" in said
+    assert "policy privacy: hook: body.JSON.properties.query has an e-mail address (Search)" in said
+    assert "policy privacy: mixpanel: body.JSON_ARRAY.batch.*.properties.query has an e-mail address" in said
+    (tmp_path / "policies.yaml").write_text("policies: [{hosts: [nothing]}, {no_personl: {}}]")
+    assert main(["run", str(suite)]) == 4
+    assert "Did you mean 'no_personal'" in capsys.readouterr().err

@@ -22,6 +22,7 @@ from svctoolkit.runner.attempts.held import simulated_results, step_differences
 from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores, idle_invariants
 from svctoolkit.runner.attempts.invariants import broken_invariants
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
+from svctoolkit.runner.attempts.policies import broken_policies
 from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
 from svctoolkit.runner.attempts.violations import forbidden_violations
 from svctoolkit.runner.expect import resources
@@ -228,6 +229,8 @@ class _Attempt:
             self.requests[key] = self.requests.get(key, 0) + count
         hide = self.scenario.suite.masker.mask
         found = list(self._differences(step, result, results, code, prefix))
+        if self.scenario.suite.policies is not None:
+            found += broken_policies(self.scenario, step, result.results(EVERYTHING), self.plane, run)
         failed_events = result.causes() if found else ()
         found = causes_first(
             found, results, failed_events, self.scenario.suite.workspace.destinations, _target(self.scenario, step)

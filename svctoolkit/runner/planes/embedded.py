@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from svctoolkit.delivery import Recorder
     from svctoolkit.pipeline import Pipeline, Simulated
+    from svctoolkit.policies import Policies, PolicyBreach
     from svctoolkit.runner.planes.loops import Loops
     from svctoolkit.runner.planes.traces import Trace
     from svctoolkit.runner.suite.model import Scenario, Suite
@@ -252,6 +253,9 @@ class EmbeddedPlane:
         from svctoolkit.runner.planes.fates import traces  # only failures need it
 
         return traces(self._plane.of_run(run), keys)
+
+    def breaches(self, run: str, policies: Policies) -> Sequence[PolicyBreach]:
+        return self._plane.of_run(run).breaches(policies)
 
     def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:
         from svctoolkit.runner.planes.code import code_records  # suites without user code do not need it

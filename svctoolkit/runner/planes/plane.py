@@ -13,6 +13,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
 
 if TYPE_CHECKING:
+    from svctoolkit.policies import Policies, PolicyBreach
     from svctoolkit.runner.planes.traces import Trace
 
 #: Header with the run that a request belongs to.
@@ -71,6 +72,10 @@ class Plane(Protocol):
 
     def traces(self, run: str, keys: Sequence[str]) -> Mapping[str, Trace]:
         """Return which events the results of `run` belong to, by destination; nothing if the plane cannot say it."""
+        ...
+
+    def breaches(self, run: str, policies: Policies) -> Sequence[PolicyBreach]:
+        """Return where policies do not hold for what was delivered in a run; nothing if the plane cannot say it."""
         ...
 
     def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -20,6 +20,9 @@ from svctoolkit.runner.planes.plane import Answer, Plane, Transformed, basic, pa
 from svctoolkit.runner.planes.traces import Trace
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Scenario
+
+if TYPE_CHECKING:
+    from svctoolkit.policies import Policies, PolicyBreach
 
 _SECONDS = 60.0
 
@@ -198,6 +201,10 @@ class RemotePlane:
     def traces(self, run: str, keys: Sequence[str]) -> Mapping[str, Trace]:  # noqa: ARG002 - of the protocol
         """Return nothing: another workspace may have been served there."""
         return {}
+
+    def breaches(self, run: str, policies: Policies) -> Sequence[PolicyBreach]:  # noqa: ARG002 - of the protocol
+        """Return nothing: a service does not say which payloads belong to which event."""
+        return ()
 
     def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:  # noqa: ARG002 - of the protocol
         """Return nothing: a service does not report what user code requests and logs."""

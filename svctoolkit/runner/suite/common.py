@@ -30,6 +30,7 @@ class CommonFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     never: _format.Never = []
     always: _format.Always = {}
     losses: _format.CodeLosses = msgspec.UNSET
+    policies: _format.PolicyFile = msgspec.UNSET
 
 
 @cache
@@ -91,7 +92,8 @@ def _load(path: Path) -> Document:
         name: str(path.parent / entry) if is_file(entry) else entry
         for name, entry in document.data.get("fixtures", {}).items()
     }
-    return document.part({**document.data, "fixtures": fixtures})
+    files = {"policies": str(path.parent / document.data["policies"])} if "policies" in document.data else {}
+    return document.part({**document.data, "fixtures": fixtures, **files})
 
 
 def shared_answers(common: Common, workspace: Workspace, own: Mapping[str, Json]) -> dict[str, Json]:

@@ -263,6 +263,10 @@ Severity: TypeAlias = Annotated[
 ]
 
 
+PolicyFile: TypeAlias = Annotated[
+    str | UnsetType,
+    Meta(description="a file of policies (`policies.yaml`) that must hold for everything that scenarios send or map"),
+]
 CodeLosses: TypeAlias = Annotated[
     Literal["forbid", "allow"] | UnsetType,
     Meta(
@@ -465,6 +469,7 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="forbid: no simulated destination may lose anything, unless a step expects `lost`"),
     ] = UNSET
     losses: CodeLosses = UNSET
+    policies: PolicyFile = UNSET
     freeze: Freeze | UnsetType = UNSET
     batch: BatchSize = UNSET
     severity: Severity = "error"

@@ -26,6 +26,7 @@ from svctoolkit.yamlfile import Document, display_name
 
 if TYPE_CHECKING:
     from svctoolkit.plans import Plan
+    from svctoolkit.policies import Policies
 
 Place: TypeAlias = tuple[str | int, ...]
 #: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane,
@@ -52,6 +53,8 @@ class Suite(Displayed):
     environment: Environment = field(default_factory=Environment, repr=False)
     fixtures: Mapping[str, bool] = field(default_factory=dict, repr=False)  # by name, whether a scenario uses it
     common: Common = field(default_factory=Common, repr=False)  # what it shares with other suites
+    policies: Policies | None = field(default=None, repr=False)  # what must hold for everything that is sent
+    policies_place: Place = ()  # where their file is named
 
     @property
     def name(self) -> str:

@@ -66,6 +66,7 @@ class ScenarioBuilder:
         with inputs.recording() as read:
             scope = self._variables(variables)
             self.problems += suite_problems(self.suite)
+            self._load_policies()
         self.suite.inputs.add(read)
         for index, raw in enumerate(self.data["scenarios"]):
             with inputs.recording() as self._inputs:
@@ -75,6 +76,18 @@ class ScenarioBuilder:
         self.problems += _same_ids(self.suite)
         self.problems += self._columns.problems(self.document)
         self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}
+
+    def _load_policies(self) -> None:
+        """Load the policies of the suite, or those that the nearest folder shares. Raises `ConfigError`."""
+        written = [((*place, "policies"), data.get("policies")) for place, data in self.suite.common.sections()]
+        own = self.data.get("policies")
+        written.append((("policies",), own and str(self.folder / own)))
+        for place, file in reversed(written):
+            if file:
+                from svctoolkit.policies import Policies  # few suites have policies
+
+                self.suite.policies, self.suite.policies_place = Policies.load(file), place
+                return
 
     def _variables(self, spec: Mapping[str, Any]) -> Variables:
         """Return the suite's variables; each may use those above it."""
