@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from svctoolkit.workspace._model import Workspace
 
 _HASH = re.compile("[0-9a-f]{64}")
+_MISSPELT = 0.8  # how similar a type is to one that accepts webhooks
 
 
 class Flaw(NamedTuple):
@@ -137,10 +138,14 @@ def _misfit(setting: Setting, value: Any) -> str:
 def _no_webhooks(source: Source, path: tuple[str, ...]) -> Iterator[Flaw]:
     if is_sdk_type(source.type) and source.category != WEBHOOK_CATEGORY and not source.config:
         return
+    from difflib import get_close_matches
+
     from svctoolkit.sources import CATALOGUE  # most workspaces have only sources of SDKs
 
-    near = did_you_mean(source.type, CATALOGUE.names())
-    if source.config or source.category == WEBHOOK_CATEGORY or near:
+    # Users name the types of SDK sources freely: only a misspelt webhook type is worth a note.
+    is_misspelt = bool(get_close_matches(source.type.lower(), map(str.lower, CATALOGUE.names()), 1, _MISSPELT))
+    if source.config or source.category == WEBHOOK_CATEGORY or is_misspelt:
+        near = did_you_mean(source.type, CATALOGUE.names())
         text = f"no source type {source.type!r} accepts webhooks"
         yield Flaw((*path, "type"), f"{text}.{near or ' The type webhook takes any JSON.'}", bearable=True)
 

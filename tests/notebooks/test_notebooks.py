@@ -61,6 +61,11 @@ STORIES = {
         "mp.import.insert_id",
         "nothing of 521 events lost",
     ],
+    "12_a_shopify_order": [
+        "params.value <- body.total_price",
+        "400 Invalid topic in query_parameters",
+        "no_personal: ga4: body.JSON.events.*.params.email has an e-mail address (Order Created)",
+    ],
 }
 
 

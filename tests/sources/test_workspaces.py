@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,14 @@ sources:
   web: {type: javascript}
   own: {type: our-sdk}
 """
+
+
+def test_types_of_sdk_sources_are_free(tmp_path: Path) -> None:
+    """`mobile` is somewhat like `mailjet`, and means something else."""
+    (tmp_path / "workspace.yaml").write_text("workspace: s\nsources: {app: {type: mobile}, web: {type: my-site}}\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Workspace.load(tmp_path / "workspace.yaml")
 
 
 def test_a_source_with_settings_is_loaded_and_saved() -> None:
