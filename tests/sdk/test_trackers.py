@@ -93,6 +93,7 @@ def test_posthog_persons_and_groups(hog: posthog.Posthog, gateway: Gateway):
 def test_posthog_as_a_module(gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
     """Settings as variables; contexts give their user and tags to events, and capture exceptions."""
     monkeypatch.setattr(posthog, "default_client", None)
+    monkeypatch.setattr(posthog, "host", None)  # the example of the documentation, in this process, names another one
     monkeypatch.setattr(posthog, "api_key", KEY)
     monkeypatch.setattr(posthog, "super_properties", {"region": "eu"})
 
