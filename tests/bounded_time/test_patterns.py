@@ -25,6 +25,8 @@ DYNAMIC = {
     "plans.schema.formats._pattern": "4096 characters; tested below",
     "project.probes._mentions": "the user's code at an import, not an event",
     "project.probes._outline": "the user's code at an import, not an event",
+    "replay.review.fingerprints._pattern": "one class of characters, no repetition",
+    "replay.review.fingerprints.problem": "only compiles; searched with a limit of time",
     "runner.attempts.invariants._places": "an escaped name and one repetition",
     "runner.expect.matchers.texts.regex._problem": "only compiles",
     "runner.expect.matchers.texts.regex._to_the_very_end": "only compiles",
