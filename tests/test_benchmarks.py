@@ -63,4 +63,4 @@ def test_an_unknown_benchmark_is_an_error(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         main(["replays"])
 
-    assert "unknown benchmark 'replays'; there are calls, destinations" in capsys.readouterr().err
+    assert "unknown benchmark 'replays'; there are calls, contrasts, destinations" in capsys.readouterr().err
