@@ -56,6 +56,7 @@ _IP = re.compile(
     r"|(?:[0-9A-Fa-f]{1,4}:){2,6}:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,5})(?![\w:])"
 )
 _PHONE = re.compile(r"(?<![\w./-])\+?\d[\d ()./-]{7,18}\d(?![\w-]|\.\d)")
+_HASH = re.compile(r"(?:[0-9a-fA-F]{32,128}|[A-Za-z0-9+/_-]{43,88}={0,2})")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 
 
@@ -160,6 +161,11 @@ def _last_dot(run: str, start: int, stop: int) -> int:
     while dot >= 0 and not _TOP_LEVEL.match(run, dot, stop):
         dot = run.rfind(".", start, dot)
     return dot
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text has the form of a hash, from MD5 to SHA-512, as hexadecimal digits or base64."""
+    return _HASH.fullmatch(text) is not None
 
 
 def mask(value: Json, kind: Kind) -> Json:

@@ -52,7 +52,7 @@ MAY_IMPORT = {
         "causes errors secrets url_secrets display events plans destinations sources transformations delivery "
         "workspace results warehouse"
     ),
-    "policies": "errors personal secrets registry events yamlfile simulations results",
+    "policies": "errors personal secrets registry events yamlfile simulations results pipeline",
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
         "simulations prometheus "

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline.leaves import leaves as leaves_by_path
+from svctoolkit.results.lineage import dotted_path
 from svctoolkit.results.texts import open_texts
 
-_DEEPEST = 40
 _MOST = 20_000  # leaves of a payload
 
 
 def leaves(payloads: Sequence[Json]) -> Iterator[tuple[str, Json]]:
     """Yield the dotted path and value of each leaf, `*` for indexes; texts that are JSON are opened."""
     for payload in payloads:
-        for count, leaf in enumerate(_leaves(open_texts(payload), "", _DEEPEST)):
-            if count == _MOST:
-                break
-            yield leaf
-
-
-def _leaves(value: Json, path: str, depth: int) -> Iterator[tuple[str, Json]]:
-    members: Iterator[tuple[str, Json]]
-    if depth and isinstance(value, Mapping):
-        members = ((str(name), inner) for name, inner in value.items())
-    elif depth and isinstance(value, list):
-        members = (("*", inner) for inner in value)
-    else:
-        yield path, value
-        return
-    for step, inner in members:
-        yield from _leaves(inner, f"{path}.{step}" if path else step, depth - 1)
+        for path, value in islice(leaves_by_path(open_texts(payload)).items(), _MOST):
+            yield dotted_path(tuple("*" if isinstance(step, int) else step for step in path)), value
 
 
 def ends_with(path: str, steps: str) -> bool:

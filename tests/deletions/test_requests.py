@@ -237,7 +237,7 @@ def test_appsflyer_deletes_an_id_in_the_app_that_it_belongs_to(
 @pytest.mark.parametrize(
     ("type", "config", "message"),
     [
-        ("AF", {"androidAppId": "", "appleAppId": ""}, "androidAppId: is required, or appleAppId"),
+        ("AF", {"androidAppId": "", "appleAppId": ""}, "androidAppId: required, unless appleAppId is set"),
         ("BRAZE", {"dataCenter": "EU"}, "expected one such as US-01 or EU-02, got 'EU'"),
         ("MP", {"userDeletionApi": "task"}, "gdprApiToken: is required to delete users with a task"),
     ],

@@ -231,6 +231,29 @@ def test_an_accepted_difference_does_not_take_another_value(tmp_path: Path) -> N
     assert r"\ EUR" in {entry["path"]: entry.get("pattern") for entry in entries}["body.JSON.properties.label"]
 
 
+@pytest.mark.parametrize(
+    "new",
+    [
+        lambda n: n,  # more of them than are listed
+        lambda n: f"{n % 30}{'x' * 2000}",
+        lambda n: {"deep": {str(n % 30): "x" * 2000}},
+        lambda n: f"{n}{'x' * 2000}" if n < 0 else None,
+    ],
+)
+def test_a_list_of_accepted_differences_can_always_be_read(tmp_path: Path, new: Callable[[int], Any]) -> None:
+    """Also with many new numbers, long texts or large objects; and it does not accept other ones."""
+    file = tmp_path / "accepted.yaml"
+
+    def with_value(of: Callable[[int], Any]) -> Workspace:
+        return shop(lambda event: {**event, "properties": {"new": of(int(event["messageId"][1:]) % 60)}})
+
+    before = shop(lambda event: {**event, "properties": {}})
+    compare(paid(), before, with_value(new)).write_accepted(file, reason="ok")
+
+    assert compare(paid(), before, with_value(new), accept=file).breaches("any") == []
+    assert compare(paid(), before, with_value(lambda _n: "evil"), accept=file).breaches("any") != []
+
+
 def test_an_accepted_drop_has_a_stage_and_a_share(tmp_path: Path) -> None:
     """Ten percent of the events were accepted as dropped; now it is half of them, and then another stage drops them."""
     planned(tmp_path)

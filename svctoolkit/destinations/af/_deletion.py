@@ -29,7 +29,7 @@ class AppsFlyerDeletionSettings(Settings, frozen=True, kw_only=True):
         if len(self.callbacks) > _MAX_CALLBACKS:
             raise ValueError(f"statusCallbackUrls: expected up to {_MAX_CALLBACKS} URLs, got {len(self.callbacks)}")
         if not self.android_app_id and not self.apple_app_id:
-            raise ValueError("androidAppId: is required, or appleAppId")
+            raise ValueError("androidAppId: required, unless appleAppId is set")
 
     def app_of(self, kind: str) -> str:
         """Return the app in which an id of this kind is deleted. Raises `InvalidDeletion` if it is not set."""

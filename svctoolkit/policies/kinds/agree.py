@@ -41,12 +41,10 @@ def _differences(found: Sequence[tuple[str, str, Json]], tolerance: float) -> It
 
 
 def _alike(one: Any, other: Any, tolerance: float) -> bool:
-    numbers = [_number(one), _number(other)]
-    if None in numbers:
+    first, second = _number(one), _number(other)
+    if first is None or second is None:
         return bool(one == other)
-    a, b = numbers
-    assert_bound = tolerance * max(abs(a or 0), abs(b or 0))
-    return abs((a or 0) - (b or 0)) <= assert_bound
+    return abs(first - second) <= tolerance * max(abs(first), abs(second))
 
 
 def _number(value: Any) -> float | None:

@@ -23,7 +23,6 @@ _WORDS: Final[Mapping[str, str]] = {
     "ip": "an IP address",
     "place": "coordinates",
 }
-_HASH = re.compile(r"(?:[0-9a-fA-F]{32,128}|[A-Za-z0-9+/_-]{43,88}={0,2})")  # MD5 to SHA-512, as hex or base64
 _CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){13,18}(?![\w-])")
 # Visa, Mastercard, American Express, Diners Club, Discover and UnionPay: other numbers have valid check digits, too.
 _ISSUED = re.compile(r"4\d{15}(?:\d{3})?|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|6\d{15,18}")
@@ -48,7 +47,7 @@ def make(options: Json) -> Check:
 
 
 def _found(destination: str, path: str, value: Json, kinds: Sequence[str]) -> Iterator[Finding]:
-    if isinstance(value, bool) or value is None or value == "" or _HASH.fullmatch(str(value).strip()):
+    if isinstance(value, bool) or value is None or value == "" or personal.is_hash(str(value).strip()):
         return
     found: dict[str, None] = {}
     if "card" in kinds and any(_is_card(match[0]) for match in _CARD.finditer(str(value))):
@@ -71,7 +70,7 @@ def _fits(text: str, kind: Kind) -> bool:
         return personal.is_email(text) or personal.is_email(text.replace("%40", "@"))
     if kind == "phone":
         return sum(map(str.isdigit, text)) >= 7 and (text.startswith(("+", "0", "(")) or not text.isdigit())
-    return bool(text) and not _HASH.fullmatch(text)
+    return bool(text) and not personal.is_hash(text)
 
 
 def _is_card(text: str) -> bool:

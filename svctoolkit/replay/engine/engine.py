@@ -11,6 +11,8 @@ from time import perf_counter
 from typing import Any, Literal, TypeAlias
 from uuid import NAMESPACE_URL, uuid5
 
+import msgspec
+
 from svctoolkit import personal
 from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context, Lookup
@@ -169,11 +171,9 @@ class Engine:
                 yield record
 
     def _hide_personal(self, reject: Reject) -> Reject:
-        return (
-            Reject(reject.place, personal.replace_in_text(reject.reason, personal.mask))
-            if self.job.personal
-            else reject
-        )
+        if not self.job.personal:
+            return reject
+        return msgspec.structs.replace(reject, reason=personal.replace_in_text(reject.reason, personal.mask), text="")
 
     def _batches(self, records: Iterable[Record]) -> Iterator[Batch]:
         # By source, because rules and tracking plans belong to a source: a batch never mixes two.

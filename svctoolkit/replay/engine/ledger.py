@@ -11,7 +11,7 @@ from svctoolkit.causes import text_template
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage
 from svctoolkit.replay.records.record import Record
-from svctoolkit.replay.review.fingerprints import Seen
+from svctoolkit.replay.review.fingerprints import Seen, identified
 from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.differences import LOST, Difference, Outcome, general, json_type
 from svctoolkit.replay.tally.exposure import delivered_personal_data, new_personal_data
@@ -128,7 +128,7 @@ class Ledger:
                 if change.path == "error":
                     _name_rules(group, before, after)
                 if group is not None and clear.after is not ABSENT:
-                    group.show(clear.after)
+                    group.show(identified(clear.after))
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
         self._expose(record, groups, exposed)

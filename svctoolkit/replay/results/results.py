@@ -225,10 +225,7 @@ class _Result(Displayed, ArrowOut):
         return self._dask
 
     def mark_judged(self) -> None:
-        """Record in the output folder that these events have passed: later, `breaches` is about others.
-
-        Without an output folder, this has no effect. Raises `ConfigError` if the folder cannot be written.
-        """
+        """Record in the output folder, if any, that these events have passed: later, `breaches` is about others."""
         if self._folder is not None:
             self._folder.mark_judged()
 
@@ -248,9 +245,7 @@ class _Result(Displayed, ArrowOut):
         `folded` are what simulated destinations do.
 
         After a resumed run, conditions are about the events that have not passed yet (see `mark_judged`), or about all
-        of them with `total`. Otherwise a new day would hide in a long history.
-
-        Raises `ConfigError` for invalid conditions.
+        of them with `total`. Raises `ConfigError` for invalid conditions.
         """
         tally = self.tally if total or self._new is None else self._new
         given = Conditions(conditions, compares=isinstance(self, Comparison))

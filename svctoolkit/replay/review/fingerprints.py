@@ -17,6 +17,8 @@ from svctoolkit.replay.tally.tally import MOST_VALUES, Group, Numbers
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import ORDER
 
+_LONGEST = 1000  # characters of a text that is written to a file
+_DIGEST: Final = "digest:"
 _SLACK = 1e-6  # of numbers, relative: sums of floating-point numbers vary
 _WITH_VALUE: Final = ("text", "number", "boolean", "object", "list")
 
@@ -32,8 +34,9 @@ class Seen(NamedTuple):
 class Fingerprint(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Which new values are accepted, by one of its members.
 
-    `values` lists them (`any`: all values), `pattern` is a regular expression for the whole text, `difference` and
-    `ratio` are the range of `after - before` and `after / before`, and `shapes` are digests of objects or lists.
+    `values` lists them (`any`: all values; `digest:...` for a long text). `pattern` is a regular expression for a whole
+    text or number. `difference` and `ratio` are the ranges of `after - before` and `after / before`.
+    `shapes` are digests of objects or lists.
     """
 
     values: tuple[Json, ...] | Literal["any"] = ()
@@ -43,16 +46,16 @@ class Fingerprint(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     shapes: tuple[str, ...] = ()
 
     def covers(self, seen: Seen) -> bool:
-        """Return whether a change is accepted."""
+        """Return whether a change is accepted. A value that takes too long to match a pattern is not."""
         if self.values == "any" or seen.after is ABSENT:
             return True
         if self.difference or self.ratio:
             return _in_range(seen, self.difference, self.ratio)
         if self.pattern:
-            return isinstance(seen.after, str) and patterns.search(rf"\A(?:{self.pattern})\Z", seen.after)
-        if self.shapes:
-            return shape_of(seen.after) in self.shapes
-        return not self.values or seen.after in self.values
+            return _matches(self.pattern, seen.after)
+        if self.shapes or self.values:
+            return identified(seen.after) in (self.shapes or self.values)
+        return True
 
     def problem(self, kind: str, after: str) -> str:
         """Return what is wrong with an entry of this kind, whose new value has this type; empty if nothing is."""
@@ -74,20 +77,44 @@ def fingerprint(group: Group) -> Fingerprint:
         return Fingerprint(values="any") if group.path.endswith(ORDER) else Fingerprint()
     if group.numbers is not None:
         return _of_numbers(group.numbers)
-    values = [msgspec.json.decode(text) for text in group.values]
+    values = tuple(msgspec.json.decode(text) for text in group.values)
     if group.after in ("object", "list"):
-        return Fingerprint(shapes=tuple(sorted({shape_of(value) for value in values})))
-    if len(values) < MOST_VALUES:
-        return Fingerprint(values=tuple(values))
-    if group.after == "text":
-        return Fingerprint(pattern=_pattern(values))
-    return Fingerprint(values="any") if group.before == "nothing" else Fingerprint(values=tuple(values))
+        return Fingerprint(shapes=values)
+    if len(values) < MOST_VALUES or any(_is_digest(value) for value in values):
+        return Fingerprint(values=values)  # of many long texts only the first ones: a user may write `any`
+    return Fingerprint(pattern=_pattern(values))
 
 
-def shape_of(value: Json) -> str:
-    """Return a digest of the members and types of a value, and of the address of a payload."""
-    address = str(value.get("endpoint", "")) if isinstance(value, dict) else ""
-    return blake2b(f"{canonical(shape(value))}{address}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+def identified(value: Json) -> Json:
+    """Return what identifies a value: itself, or a digest of a long text, and of the shape of an object or list.
+
+    The digest of a payload includes its address.
+    """
+    if isinstance(value, (dict, list)):
+        address = str(value.get("endpoint", "")) if isinstance(value, dict) else ""
+        return _digest(f"{canonical(shape(value))}{address}")
+    if isinstance(value, str) and len(value) > _LONGEST:
+        return f"{_DIGEST}{_digest(value)}"
+    return value
+
+
+def _is_digest(value: Json) -> bool:
+    return isinstance(value, str) and value.startswith(_DIGEST)
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _matches(pattern: str, value: Json) -> bool:
+    try:
+        return patterns.search(rf"\A(?:{pattern})\Z", _text(value))
+    except TimeoutError:
+        return False
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _of_numbers(numbers: Numbers) -> Fingerprint:
@@ -110,8 +137,9 @@ def _in_range(seen: Seen, difference: Sequence[float], ratio: Sequence[float]) -
     return low - slack <= number <= high + slack
 
 
-def _pattern(texts: Sequence[str]) -> str:
-    """Return a pattern of these texts: what they begin and end with, and the kinds of characters between."""
+def _pattern(values: Sequence[Json]) -> str:
+    """Return a pattern of these texts or numbers: how they begin and end, and the kinds of characters between."""
+    texts = [_text(value) for value in values]
     begin = commonprefix(texts)  # noqa: RUF071 - characters, not parts of a path
     rest = [text[len(begin) :] for text in texts]
     end = commonprefix([text[::-1] for text in rest])[::-1]  # noqa: RUF071

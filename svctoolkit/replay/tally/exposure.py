@@ -26,8 +26,6 @@ KIND_WORDS: Final[Mapping[str, str]] = {
     "place": "coordinates",
 }
 _ADDRESS = ("endpoint", "headers")  # of a payload: where it goes, which may be an IP address
-_HASH = re.compile(r"(?:[0-9a-fA-F]{32,128}|[A-Za-z0-9+/_-]{43,88}={0,2})")  # MD5 to SHA-512, as hex or base64
-
 _LOCAL_PHONE = re.compile(r"\(?0\d{1,4}\)?[ /-]\d[\d /-]{4,}")
 
 
@@ -62,7 +60,7 @@ def _plain_values(path: str, value: Json) -> dict[str, set[str]]:
 
     def collect(item: Any, kind: Kind) -> Any:
         text = str(item).strip()
-        if kind in KIND_WORDS and text and MASK not in text and not _HASH.fullmatch(text) and _fits(text, kind):
+        if kind in KIND_WORDS and text and MASK not in text and not personal.is_hash(text) and _fits(text, kind):
             found.setdefault(kind, set()).add(str(item))
         return item
 

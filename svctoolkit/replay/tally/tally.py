@@ -18,7 +18,6 @@ LOSSY: Final = "lossy"
 PERSONAL: Final = "personal"
 NEWLY_LOST: Final = "newly_lost"
 MOST_VALUES: Final = 50  # of a change, per group
-_LONGEST_VALUE = 1000  # as JSON
 _MOST_NAMES = 1000  # of events, per group
 _STEPS = {"1e-9": 1e-9, "1e-6": 1e-6, "0.1%": 0.001, "1%": 0.01, "10%": 0.1, "100%": 1.0}
 _MOST_GROUPS = 5000
@@ -79,7 +78,8 @@ class Group(msgspec.Struct):
     decided it, or the settings of the destination that do: with another value of one of them, the first example would
     continue. For mappings, these settings are determined for the first fifty groups of a chunk. `personal` counts the
     events of a comparison in which plain personal data is new at the destination, by kind (`email`, `phone`, `name`,
-    `date`, `text`, `ip`, `place`). `values` counts the new values of a change, as JSON text: the first of them.
+    `date`, `text`, `ip`, `place`). `values` counts what identifies the new values of a change, as JSON text: the
+    first of them.
     """
 
     destination: str
@@ -139,9 +139,9 @@ class Group(msgspec.Struct):
             self.numbers.add(other.numbers)
 
     def show(self, value: Json) -> None:
-        """Add a new value of a change."""
+        """Add what identifies a new value of a change: see `svctoolkit.replay.review.fingerprints`."""
         text = msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
-        if text in self.values or (len(self.values) < MOST_VALUES and len(text) <= _LONGEST_VALUE):
+        if text in self.values or len(self.values) < MOST_VALUES:
             self.values = add_counts(self.values, {text: 1})
 
     def measure(self, before: float, after: float) -> None:

@@ -16,10 +16,9 @@ def breaches_of(fates: Iterable[Fate], policies: Policies, mask: Callable[[Json]
     """Yield the breaches of each event in what was sent of it, also if a destination refused it."""
     from svctoolkit.policies import Arrival
 
-    arrived: dict[int, list[Fate]] = {}
+    by_event: dict[int, list[Fate]] = {}
     for fate in fates:
-        if fate.payloads or fate.lost:
-            arrived.setdefault(fate.seq, []).append(fate)
-    for of_event in arrived.values():
+        by_event.setdefault(fate.seq, []).append(fate)
+    for of_event in by_event.values():
         arrivals = [Arrival(fate.destination, fate.payloads, fate.lost) for fate in of_event]
         yield from policies.check(of_event[0].event, arrivals, mask)

@@ -83,7 +83,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--explain",
         action="store_true",
-        help="say what the events of a group have in common that events which arrive lack; reads the input again",
+        help="say what separates the events of a group from those that arrive; reads the input again",
     )
     group.add_argument(
         "--requests",

@@ -45,7 +45,7 @@ export class Sources {
     }
     while (this.list.childElementCount > MOST) this.list.lastElementChild.remove();
     const refused = items.filter((item) => item.status >= 400).length;
-    this.note.textContent = items.length ? `${items.length} webhooks, ${refused} refused: RudderStack keeps a refused webhook nowhere` : "No webhooks yet. A source with a type such as Shopify accepts them at /v1/webhook.";
+    this.note.textContent = items.length ? `${items.length} webhook${items.length === 1 ? "" : "s"}, ${refused} refused. RudderStack does not keep refused webhooks.` : "No webhooks yet. A source with a type such as Shopify accepts them at /v1/webhook.";
   }
 
   card(item) {
