@@ -235,6 +235,8 @@ def test_a_suite_fails_on_a_breach(tmp_path: Path, capsys: pytest.CaptureFixture
     text = SUITE.replace("workspace: ", "workspace: ../")
     if shared:
         (suite.parent / "_common.yaml").write_text("policies: ../policies.yaml\n")
+        of_another = "- {required: {at: {warehouse-of-another-workspace: [total]}}}\n"
+        (tmp_path / "policies.yaml").write_text(POLICIES + of_another)
         suite.write_text(text.replace("policies: policies.yaml\n", ""))
     else:
         suite.write_text(text.replace("policies: policies.yaml", "policies: ../policies.yaml"))
@@ -248,3 +250,25 @@ def test_a_suite_fails_on_a_breach(tmp_path: Path, capsys: pytest.CaptureFixture
     (tmp_path / "policies.yaml").write_text("policies: [{hosts: [nothing]}, {no_personl: {}}]")
     assert main(["run", str(suite)]) == 4
     assert "Did you mean 'no_personal'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"no_personal": {"destinations": ["hok"]}},
+        {"agree": {"values": ["hook.total", "hok.total"]}},
+        {"required": {"at": {"hok": ["total"]}}},
+        {"nothing_lost": {"destinations": ["hok"]}},
+    ],
+)
+def test_a_policy_about_an_unknown_destination_does_not_pass(tmp_path: Path, policy: dict[str, Any]) -> None:
+    """It would hold for any event."""
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
+    workspace = Workspace.load(tmp_path / "workspace.yaml")
+    policies = Policies.of([policy])
+
+    with pytest.raises(ConfigError, match=r"unknown destination 'hok'. Did you mean 'hook'\?"):
+        replay(searches(), workspace, policies=policies)
+    with DataPlane(workspace, listen=False) as plane, pytest.raises(ConfigError, match="unknown destination 'hok'"):
+        plane.breaches(policies)
+    policies.require(["crm"], misspelt_only=True)  # another workspace of the same folder

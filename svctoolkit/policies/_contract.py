@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -40,9 +40,11 @@ Check: TypeAlias = Callable[[Mapping[str, Json], Sequence[Arrival]], Iterator[Fi
 class PolicyKind:
     """A kind of policy: the JSON Schema of its options, and the function that makes a check from them.
 
-    `make` raises `ConfigError` for options that the schema cannot exclude.
+    `make` raises `ConfigError` for options that the schema cannot exclude. `destinations` returns the keys of the
+    destinations that the options name.
     """
 
     help: str
     schema: Mapping[str, Json]
     make: Callable[[Json], Check]
+    destinations: Callable[[Json], Iterable[str]] = lambda _options: ()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from svctoolkit import yamlfile
-from svctoolkit.errors import ConfigError
+from svctoolkit.errors import ConfigError, did_you_mean
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Arrival, Check, Finding
@@ -53,6 +53,7 @@ class _Policy:
     severity: Any
     owner: str
     accepted: Sequence[_Accepted]
+    destinations: Sequence[str]
 
 
 def _today() -> date:
@@ -94,6 +95,17 @@ class Policies:
     def strict(self) -> set[str]:
         """The names of the policies whose breaches fail a check: those of severity `error`."""
         return {policy.name for policy in self._policies if policy.severity == "error"}
+
+    def require(self, destinations: Collection[str], *, misspelt_only: bool = False) -> None:
+        """Raise `ConfigError` for a policy about a destination that does not exist: it would hold for any event.
+
+        `misspelt_only`: several workspaces share these policies, so only a name that looks misspelt is an error.
+        """
+        for policy in self._policies:
+            for key in policy.destinations:
+                near = did_you_mean(key, destinations)
+                if key not in destinations and (near or not misspelt_only):
+                    raise ConfigError(f"policy {policy.name!r}: unknown destination {key!r}.{near}")
 
     def check(
         self,
@@ -158,6 +170,7 @@ def _policy(item: Mapping[str, Any]) -> _Policy:
         severity=item.get("severity", "error"),
         owner=item.get("owner", ""),
         accepted=[_accepted(entry) for entry in item.get("accepted", ())],
+        destinations=[*kinds[kind].destinations(item[kind])],
     )
 
 

@@ -242,6 +242,8 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     if len(sides) == 1 and (options["ignore"] or options["tolerance"] or options["accept"]):
         raise ConfigError("ignore, tolerance and accept apply to differences only: use them with compare")
     review = _review(options)
+    policies = _policies(options)
+    policies.require({key for side in sides for key in side.destinations})
     chosen = select(sides, destinations, options["source"])
     return Job(
         sides=sides,
@@ -260,7 +262,7 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
         tolerance=review.tolerance,
         accepted=review.accepted,
         expired=review.expired,
-        policies=tuple(_policies(options).items),
+        policies=tuple(policies.items),
     )
 
 

@@ -96,4 +96,5 @@ kind = PolicyKind(
         },
     },
     make,
+    lambda options: [_place(text)[0] for text in options["values"]],
 )

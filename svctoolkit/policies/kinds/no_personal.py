@@ -93,4 +93,5 @@ kind = PolicyKind(
         },
     },
     make,
+    lambda options: options.get("destinations", ()),
 )

@@ -29,4 +29,5 @@ kind = PolicyKind(
         "properties": {"destinations": {"type": "array", "items": {"type": "string"}, "minItems": 1}},
     },
     make,
+    lambda options: options.get("destinations", ()),
 )

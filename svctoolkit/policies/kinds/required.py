@@ -42,4 +42,5 @@ kind = PolicyKind(
         },
     },
     make,
+    lambda options: options["at"],
 )

@@ -86,7 +86,9 @@ class ScenarioBuilder:
             if file:
                 from svctoolkit.policies import Policies  # few suites have policies
 
-                self.suite.policies, self.suite.policies_place = Policies.load(file), place
+                policies = Policies.load(file)
+                policies.require(self.suite.workspace.destinations, misspelt_only=place != ("policies",))
+                self.suite.policies, self.suite.policies_place = policies, place
                 return
 
     def _variables(self, spec: Mapping[str, Any]) -> Variables:

@@ -150,7 +150,11 @@ class View(Displayed):
         return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), Received)
 
     def breaches(self, policies: Policies) -> list[PolicyBreach]:
-        """Return where policies do not hold for what was delivered, event by event, with secrets masked."""
+        """Return where policies do not hold for what was sent, event by event, with secrets masked.
+
+        Raises `ConfigError` for a policy about a destination that the workspace does not have.
+        """
+        policies.require(self._engine.workspace.destinations)
         return list(breaches_of(self.fates, policies, self._engine.workspace.masker.mask))
 
     @property
