@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import pkgutil
 import re
 from collections.abc import Iterator
@@ -51,6 +52,15 @@ def test_the_python_of_the_readme_runs(code: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(svctoolkit.CATALOGUE, "_added", {})  # registrations end with their block
 
     exec(compile(code, "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
+
+
+@pytest.fixture(autouse=True)
+def environment() -> Iterator[None]:
+    """Variables that an example sets end with it: a relative folder would follow later tests."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
 
 
 SECURITY = (ROOT / "svctoolkit" / "docs" / "security.md").read_text(encoding="utf-8")

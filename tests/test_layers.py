@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "svctoolkit"
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "svctoolkit"
 FOR_ALL = ("json_types", "displayed", "inputs", "lexical", "patterns")
 #: package or module -> what it may import in addition to itself and the common modules
 MAY_IMPORT = {
@@ -186,6 +187,13 @@ def arrows(file: Path) -> set[str]:
         # Expressions contain no imports, and most of a file is expressions.
         nodes += [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr)]
     return {module_of(n.removeprefix("svctoolkit.")) for n in names if n.startswith("svctoolkit.")} - {""}
+
+
+def test_the_top_level_has_four_folders() -> None:
+    """Nothing that a test or an example wrote is left beside them."""
+    found = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "__"))}
+
+    assert {name for name in found if not name.endswith(".egg-info")} == {"notebooks", "suites", "svctoolkit", "tests"}
 
 
 def test_imports_point_down() -> None:

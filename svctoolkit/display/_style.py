@@ -17,7 +17,8 @@ _CSS = """
 --ok:var(--jp-success-color1,var(--g));--bad:var(--jp-error-color1,var(--r));
 --warn:var(--jp-warn-color1,var(--y));--info:var(--jp-info-color1,var(--i));
 --key:var(--jp-mirror-editor-property-color,var(--k));--text:var(--jp-mirror-editor-string-color,var(--s));
---number:var(--jp-mirror-editor-number-color,var(--n));--word:var(--jp-mirror-editor-keyword-color,var(--w));
+--number:color-mix(in srgb,var(--jp-mirror-editor-number-color,var(--n)) 80%,var(--fg));
+--word:var(--jp-mirror-editor-keyword-color,var(--w));
 --ui:var(--jp-ui-font-family,system-ui,sans-serif);--mono:var(--jp-code-font-family,ui-monospace,monospace);
 color:var(--fg);background:var(--jp-layout-color0,var(--bg));font:13px/1.5 var(--ui);max-width:100%}
 .svc *{box-sizing:border-box}

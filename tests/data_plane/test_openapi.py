@@ -67,6 +67,7 @@ def test_the_documentation_page_works_in_a_browser() -> None:
     workspace = workspace_of_hook()
     workspace.users.append(Person.with_token("a@b.example", "t0ken-t0ken"))
     workspace.destination("mixpanel", "MP", config={"token": "t0ken-of-mp"}).simulate = "simulated"
+    workspace.source("shop", type="Shopify", write_key="shop-key", destinations=["hook"])
     answers = {}
     with DataPlane(workspace) as plane, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -77,9 +78,12 @@ def test_the_documentation_page_works_in_a_browser() -> None:
         for name, value in (("email", "a@b.example"), ("token", "t0ken-t0ken"), ("key", "web-key")):
             page.fill(f"#login [name={name}]", value)
         for section in page.locator("main section:has(details.try)").all():
-            section.locator("details.try summary").click()
-            section.locator("details.try button").click()
             title = str(section.get_attribute("id"))
+            page.fill("#login [name=key]", "shop-key" if title.startswith("webhook") else "web-key")
+            section.locator("details.try summary").click()
+            if title == "inspectRegulation":
+                section.locator("[name=id]").fill(plane.ingest("GET", "/inspect/regulations").json["items"][0]["id"])
+            section.locator("details.try button").click()
             answers[title] = section.locator("output strong").inner_text()
         listed = page.locator("nav a code").all_inner_texts()
         document = plane.ingest("GET", "/openapi.json").json["paths"]

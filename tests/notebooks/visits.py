@@ -43,6 +43,7 @@ def live_events(page: Locator) -> None:
     page.get_by_label("Fate").select_option("all")
     expect(events.locator("option")).to_have_count(3)
     page.get_by_label("Pause the list").check()
+    expect(page.get_by_text("The list is paused; counts continue.")).to_be_visible()
     send("Meanwhile")
     expect(page.get_by_text("1 since the pause")).to_be_visible()
     expect(events.locator("option")).to_have_count(3)

@@ -146,6 +146,8 @@ def _of_webhooks(handle: Handler) -> Iterator[Operation]:
             handle=handle,
             responses=answers,
             parameters=parameters,
+            body=dict if method == "POST" else None,
+            example=(lambda: {"id": 1001, "email": "ada@mail.example"}) if method == "POST" else None,
             login="key",
         )
 

@@ -69,6 +69,7 @@ class Live:
         self.picked: Arrival | None = None
         self._change = changed
         self._held_at = 0
+        self._looking = Lock()  # a pause during a look would freeze a list that its count does not know
         self._outdated = True  # the filters changed, so the list must be read again
         self.sight = Sight((), Totals(0, 0, {}), self.rates.last(), (), ())
         self._unwatch: Callable[[], None] = lambda: None
@@ -86,7 +87,8 @@ class Live:
 
     def pause(self, on: bool) -> None:
         """Freeze the list, or resume. Counts continue."""
-        self.paused, self._held_at = on, self.sight.totals.received
+        with self._looking:
+            self.paused, self._held_at = on, self.sight.totals.received
         self._change()
 
     def pick(self, seq: int | None) -> None:
@@ -96,6 +98,10 @@ class Live:
 
     def look(self) -> Sight:
         """The current snapshot."""
+        with self._looking:
+            return self._look()
+
+    def _look(self) -> Sight:
         arrivals = self.sight.arrivals
         if self._outdated or not self.paused:
             self._outdated = False
