@@ -11,7 +11,7 @@ from typing import Any
 
 from svctoolkit.mutation.change import Change, copy_of, place_of
 from svctoolkit.mutation.place import Places
-from svctoolkit.plans import Link, Plan, Project, Rule
+from svctoolkit.plans import Plan, Project, Rule
 from svctoolkit.workspace import TrackingPlan, Workspace
 
 _Path = tuple[str | int, ...]
@@ -46,8 +46,7 @@ class NewRule:
     def _project(self, project: Project) -> Project:
         before = project.plans[self.plan]
         after = replace(before, rules=[rule for old in before.rules for rule in self._rules(old)])
-        links = {id: Link(after, link.settings) if link.plan is before else link for id, link in project.links.items()}
-        return replace(project, plans={**project.plans, self.plan: after}, links=links)
+        return project.with_plan(self.plan, after)
 
     def _rules(self, rule: Rule) -> list[Rule]:
         if rule.title != self.rule:

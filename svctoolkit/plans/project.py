@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from svctoolkit.errors import InvalidPlan, UnknownName
@@ -43,3 +43,9 @@ class Project:
             names = ", ".join(self.plans) or "none"
             raise InvalidPlan(f"name one of the {len(self.plans)} plans: {names}", where=self.name)
         return next(iter(self.plans.values()))
+
+    def with_plan(self, id: str, plan: Plan) -> Project:
+        """Return a copy with another plan under this id, to which the same sources are linked."""
+        before = self.plans[id]
+        links = {of: Link(plan, link.settings) if link.plan is before else link for of, link in self.links.items()}
+        return replace(self, plans={**self.plans, id: plan}, links=links)

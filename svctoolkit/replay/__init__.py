@@ -13,7 +13,7 @@
 >>> compare(orders, before, after)
 3 events, 1 destination: 3 changed
 hook
-  changed  body.JSON.properties.revenue: number -> text in 3 events of Order Completed
+  changed  body.JSON.properties.revenue: number -> text in 3 events of Order Completed; because of transformation clean
            [0]  0 -> "0"
            [1]  1 -> "1"
            [2]  2 -> "2"

@@ -15,6 +15,7 @@ from svctoolkit.accepted import is_over
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies
+from svctoolkit.replay.edits import attribute
 from svctoolkit.replay.engine import pool
 from svctoolkit.replay.engine.cluster import is_collection
 from svctoolkit.replay.engine.cluster import pool as cluster_pool
@@ -31,6 +32,7 @@ from svctoolkit.replay.records.record import Chunk, digest_of
 from svctoolkit.replay.requests import count_requests
 from svctoolkit.replay.results.again import Again
 from svctoolkit.replay.results.contrasts import contrast_groups, contrast_places
+from svctoolkit.replay.results.members import Reader
 from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.review.accepted import load_accepted
@@ -222,6 +224,8 @@ def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
         job = dataclasses.replace(job, now=folder.header["now"])
     meter = Meter(listener(options["progress"]), source.total)
     run = pool.run(job, source, meter, folder=folder, pool=workers, width=width)
+    if len(job.sides) == 2 and run.complete and not isinstance(events, Iterator):
+        attribute(job, Reader(events, options["columns"]), run.tally.groups)
     return {"tally": run.tally, "_new": run.new, "complete": run.complete, "_rows": run.rows, "_folder": folder}
 
 

@@ -119,10 +119,7 @@ class Engine:
     def _run(self, chunk: Chunk) -> tuple[Tally, Any]:
         kinds = REPLAY if len(self.sides) == 1 else COMPARISON
         self.sum, self.rows = Sum(_MOST_REJECTS), empty(kinds)
-        batches = self._batches(self._sample(chunk))
-        while self._run_next(batches):  # one at a time: the events just read are still in the CPU cache
-            for side in self.sides:
-                side.release()
+        self._run_all(self._sample(chunk), self.job.destinations)
         rows: Any = self.rows if self.job.rows == "columns" else None
         if self.job.rows == "parquet":
             with self.timer("write"):
@@ -132,7 +129,23 @@ class Engine:
         tally.records += tally.rejected
         return tally, rows
 
-    def _run_next(self, batches: Iterator[Batch]) -> bool:
+    def run_records(self, records: Sequence[Record], destinations: Sequence[str]) -> Tally:
+        """Return the tally of some events at some of the destinations, independent of earlier ones.
+
+        All of them are examples of their groups.
+        """
+        self.sum, self.rows = Sum(examples=len(records)), empty(REPLAY if len(self.sides) == 1 else COMPARISON)
+        self.forget_held()
+        self._run_all(iter(records), destinations)
+        return self.sum.finish()
+
+    def _run_all(self, records: Iterable[Record], destinations: Sequence[str]) -> None:
+        batches = self._batches(records)
+        while self._run_next(batches, destinations):  # one at a time: events just read are still in the CPU cache
+            for side in self.sides:
+                side.release()
+
+    def _run_next(self, batches: Iterator[Batch], destinations: Sequence[str]) -> bool:
         """Run the next batch, if there is one. The previous batch is released, so only one is in memory."""
         self._heads.clear()
         self._maskers = [side.workspace.masker for side in self.sides]
@@ -141,7 +154,7 @@ class Engine:
         if batch is None:
             return False
         self.sum.tally.events += len(batch.records)
-        for destination in self.job.destinations:
+        for destination in destinations:
             self._run_batch(destination, batch)
         if self.police is not None:
             with self.timer("policies"):

@@ -173,7 +173,7 @@ class Ledger:
         if group is not None:
             if ended is not None and self._decides is not None:
                 self._book.sum.decide(group, ended[1].fate.by, partial(self._decides, *ended))
-            group.add(event, Example(head["place"], head["event_id"], *sides, listed))
+            self._book.sum.show(group, event, Example(head["place"], head["event_id"], *sides, listed))
         return kind, group
 
     def _row(self, head: dict[str, str], before: Outcome, after: Outcome, kind: str, changes: Sequence[Change]) -> None:

@@ -48,4 +48,6 @@ class Police:
         if group is not None:
             head = self._book.head(record)
             value = "" if breach.value is None else words(str(breach.value), masker)
-            group.add(head["event_name"] or head["event_type"], Example(record.place, head["event_id"], after=value))
+            self._book.sum.show(
+                group, head["event_name"] or head["event_type"], Example(record.place, head["event_id"], after=value)
+            )

@@ -27,7 +27,11 @@ def describe(group: Group) -> str:
         return f"{what}; from {group.decides}" if group.decides else what
     if group.kind == "lossy":
         return what
-    return f"{what}; {decision_text(group.stage, group.decides)}" if group.decides else what
+    because = group.because.text if group.because is not None else ""
+    # A line that was edited is named once, and says more than its transformation.
+    is_named = group.is_edited or (because and group.stage == "user_transform" and ":" not in group.decides)
+    decides = decision_text(group.stage, group.decides) if group.decides and not is_named else ""
+    return "; ".join(filter(None, (what, decides, because)))
 
 
 def decision_text(stage: str, decides: str) -> str:

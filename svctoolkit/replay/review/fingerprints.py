@@ -13,7 +13,8 @@ import msgspec
 from svctoolkit import patterns
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.sample import canonical, shape
-from svctoolkit.replay.tally.tally import MOST_VALUES, Group, Numbers
+from svctoolkit.replay.tally.numbers import Numbers
+from svctoolkit.replay.tally.tally import MOST_VALUES, Group
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import ORDER
 

@@ -10,7 +10,9 @@ import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.tally.because import Because
 from svctoolkit.replay.tally.losses import LossCount, LossSum
+from svctoolkit.replay.tally.numbers import Numbers
 
 EXAMPLES = 3  # per group
 #: Marks of strata: see `Stratum`.
@@ -19,7 +21,6 @@ PERSONAL: Final = "personal"
 NEWLY_LOST: Final = "newly_lost"
 MOST_VALUES: Final = 50  # of a change, per group
 _MOST_NAMES = 1000  # of events, per group
-_STEPS = {"1e-9": 1e-9, "1e-6": 1e-6, "0.1%": 0.001, "1%": 0.01, "10%": 0.1, "100%": 1.0}
 _MOST_GROUPS = 5000
 _MOST_STRATA = 2000
 MOST_REJECTS = 1000  # kept in memory
@@ -34,31 +35,6 @@ class Example(msgspec.Struct, frozen=True):
     before: str = ""
     after: str = ""
     changes: list[tuple[str, str, str]] = []
-
-
-class Numbers(msgspec.Struct):
-    """How the numbers of a group changed: sums and extremes of both sides, and of `after - before`; `ratio` those of
-    `after / before`, where that is not 0.
-
-    `relative` counts events by the size of the change relative to the number before: `-10%` is a decrease of 1% to 10%,
-    `0.1%` an increase of at most 0.1%, `more` an increase of more than 100%.
-    """
-
-    count: int = 0
-    before: list[float] = []  # least, sum, greatest
-    after: list[float] = []
-    difference: list[float] = []
-    ratio: list[float] = []
-    relative: dict[str, int] = {}
-
-    def add(self, other: Numbers) -> None:
-        """Add the numbers of another part."""
-        self.count += other.count
-        self.before = _merge(self.before, other.before)
-        self.after = _merge(self.after, other.after)
-        self.difference = _merge(self.difference, other.difference)
-        self.ratio = _merge(self.ratio, other.ratio)
-        self.relative = dict(Counter(self.relative) + Counter(other.relative))
 
 
 class Group(msgspec.Struct):
@@ -79,7 +55,7 @@ class Group(msgspec.Struct):
     continue. For mappings, these settings are determined for the first fifty groups of a chunk. `personal` counts the
     events of a comparison in which plain personal data is new at the destination, by kind (`email`, `phone`, `name`,
     `date`, `text`, `ip`, `place`). `values` counts what identifies the new values of a change, as JSON text: the
-    first of them.
+    first of them. `because` are the edits that a group of a comparison is due to; None if that was not determined.
     """
 
     destination: str
@@ -97,6 +73,7 @@ class Group(msgspec.Struct):
     after_text: str = ""
     personal: dict[str, int] = {}
     values: dict[str, int] = {}
+    because: Because | None = None
 
     @property
     def before_label(self) -> str:
@@ -117,11 +94,17 @@ class Group(msgspec.Struct):
         """The name of its events, or the number of names."""
         return next(iter(self.events)) if len(self.events) == 1 else f"{len(self.events):,} names"
 
-    def add(self, event: str, example: Example) -> None:
-        """Add an event, with its name."""
+    @property
+    def is_edited(self) -> bool:
+        """Whether the place in the code that decides is one of the edits that the group is due to."""
+        edits = self.because.edits if self.because is not None else ()
+        return any(f"{self.decides}:".startswith(f"{edit.what}:") for edit in edits)
+
+    def add(self, event: str, example: Example, most: int) -> None:
+        """Add an event, with its name; at most `most` are examples."""
         self.count += 1
         self._count(event, 1)
-        if len(self.examples) < EXAMPLES:
+        if len(self.examples) < most:
             self.examples = [*self.examples, example]
 
     def merge(self, other: Group) -> None:
@@ -150,26 +133,12 @@ class Group(msgspec.Struct):
             old, new = float(before), float(after)
         except OverflowError:  # JSON integers are unbounded
             return
-        difference = new - old
         self.numbers = self.numbers or Numbers()
-        ratio = [new / old] * 3 if old else []
-        self.numbers.add(Numbers(1, [old] * 3, [new] * 3, [difference] * 3, ratio, {_relative(old, difference): 1}))
+        self.numbers.measure(old, new)
 
     def _count(self, event: str, count: int) -> None:
         name = event if event in self.events or len(self.events) < _MOST_NAMES else "…"
         self.events[name] = self.events.get(name, 0) + count
-
-
-def _merge(mine: list[float], more: list[float]) -> list[float]:
-    if not mine or not more:
-        return mine or more
-    return [min(mine[0], more[0]), mine[1] + more[1], max(mine[2], more[2])]
-
-
-def _relative(before: float, difference: float) -> str:
-    share = abs(difference / before) if before else float("inf")
-    step = next((name for name, most in _STEPS.items() if share <= most), "more")
-    return f"-{step}" if difference < 0 else step
 
 
 class Stratum(msgspec.Struct):
@@ -222,10 +191,11 @@ class Tally(msgspec.Struct):
 
 
 class Sum:
-    """Adds up parts, in the order of their numbers."""
+    """Adds up parts, in the order of their numbers. `examples` is how many events of a group are kept."""
 
-    def __init__(self, most_rejects: int = MOST_REJECTS) -> None:
+    def __init__(self, most_rejects: int = MOST_REJECTS, *, examples: int = EXAMPLES) -> None:
         self.tally, self._most_rejects, self._room = Tally(), most_rejects, _MOST_DECISIONS
+        self._examples = examples
         self._groups: dict[tuple[str, ...], Group] = {}
         self.losses = LossSum()
 
@@ -290,6 +260,10 @@ class Sum:
                 return None
             group = self._groups[key] = Group(*key)
         return group
+
+    def show(self, group: Group, event: str, example: Example) -> None:
+        """Add an event with this name to a group."""
+        group.add(event, example, self._examples)
 
     def decide(self, group: Group, stage: str, measure: Callable[[], str]) -> None:
         """Record the stage where the events of a group stopped and, for its first event, what decides that."""
