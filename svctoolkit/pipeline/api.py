@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -211,12 +212,13 @@ class Pipeline(Displayed):
         jobs: int | None = None,
         source: str | None = None,
         config: Mapping[str, Json] | None = None,
+        times: Sequence[datetime] | None = None,
     ) -> SharedDeliveries:
         """Return the requests for many events at one destination (key or id), as a data plane would send them.
 
         They show which events share a request, and why others do not. `jobs` is the number of jobs per call (by default
         the workspace's), `source` is where the events come from, `config` overrides the destination's configuration
-        key by key. Nothing is sent.
+        key by key. `times` has the current time for the mapping of each event. Nothing is sent.
 
         Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`.
         """
@@ -228,7 +230,9 @@ class Pipeline(Displayed):
         size = jobs or (calls.jobs if calls else 1)
         sent_by = None if source is None else self.workspace.source(source)
         messages = [check(event) for event in events]
-        requests = together(messages, to, size, self.sender(to), self.context_of(to), sent_by)
+        context = self.context_of(to)
+        contexts = [replace(context, clock=time.replace) for time in times or ()] or [context] * len(messages)
+        requests = together(messages, to, size, self.sender(to), contexts, sent_by)
         return SharedDeliveries(item.key, [*requests], to.masker)
 
     def lineage(

@@ -29,12 +29,12 @@ def together(
     route: Route,
     jobs: int,
     sender: Sender,
-    context: Context,
+    contexts: Sequence[Context],
     source: Source | None,
 ) -> Iterator[SharedRequests]:
-    """Return the requests of the events at a destination, in calls of up to `jobs` jobs."""
+    """Return the requests of the events at a destination, in calls of up to `jobs` jobs. Each event has a context."""
     stages = Stages(dest_transform=not route.at_router)
-    transformed = run_many(events, route, stages, sender, [context] * len(events), source)
+    transformed = run_many(events, route, stages, sender, contexts, source)
     waiting: list[tuple[int, Mapping[str, Any]]] = []
     number = 0
     for place, results in enumerate(transformed):
@@ -47,12 +47,12 @@ def together(
             else:
                 waiting.append((place, result.event if error else result.user_transformed_payload or {}))
                 if len(waiting) == jobs:
-                    yield from _call(waiting, route, context, number, jobs)
+                    yield from _call(waiting, route, contexts, number, jobs)
                     waiting, number = [], number + 1
         if not route.at_router:
             number += 1
     if waiting:
-        yield from _call(waiting, route, context, number, jobs)
+        yield from _call(waiting, route, contexts, number, jobs)
 
 
 def _of_processor(place: int, number: int, result: EventResult) -> SharedRequests:
@@ -64,11 +64,10 @@ def _of_processor(place: int, number: int, result: EventResult) -> SharedRequest
 
 
 def _call(
-    jobs: Sequence[tuple[int, Mapping[str, Any]]], route: Route, context: Context, number: int, size: int
+    jobs: Sequence[tuple[int, Mapping[str, Any]]], route: Route, given: Sequence[Context], number: int, size: int
 ) -> Iterator[SharedRequests]:
     assert route.mapping is not None  # noqa: S101 - guaranteed by the caller
-    users = [str(event.get("anonymousId") or event.get("userId") or "") for _, event in jobs]
-    contexts = [replace(context, metadata={**context.metadata, "userId": user}) for user in users]
+    contexts = [_of_user(given[place], event) for place, event in jobs]
     numbered = [(job, event) for job, (_, event) in enumerate(jobs)]
     batches = sorted(route.mapping.batches(numbered, contexts), key=lambda batch: min(batch.jobs))
     earlier: list[Batch] = []
@@ -83,6 +82,11 @@ def _call(
             reason = f"another call: each has {size} jobs"
         yield SharedRequests("sent", places, number, payloads, batched=batch.batched, reason=reason)
         earlier.append(batch)
+
+
+def _of_user(context: Context, event: Mapping[str, Any]) -> Context:
+    user = str(event.get("anonymousId") or event.get("userId") or "")
+    return replace(context, metadata={**context.metadata, "userId": user})
 
 
 def _reason(batch: Batch, earlier: Sequence[Batch], route: Route) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.events import check
 from svctoolkit.pipeline import Pipeline
+from svctoolkit.replay.engine.engine import time_of
 from svctoolkit.replay.engine.sides import select
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
@@ -130,7 +132,9 @@ def _events(events: Events) -> Iterator[Mapping[str, Any]]:
 
 
 def _add(count: RequestCount, pipeline: Pipeline, events: Sequence[Mapping[str, Any]], source: str | None) -> None:
-    for item in pipeline.deliveries(count.destination, events, jobs=count.jobs, source=source):
+    now = datetime.now(UTC)
+    times = [time_of(event, now) for event in events]  # as in a replay: old events are not refused
+    for item in pipeline.deliveries(count.destination, events, jobs=count.jobs, source=source, times=times):
         if item.status == "sent" and item.payloads:
             count.events += len(item.events)
             count.requests += len(item.payloads)

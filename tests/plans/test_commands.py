@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 from pathlib import Path
@@ -64,6 +65,22 @@ def test_check_reports_line_rule_and_suggestion(shop: Path, capsys: pytest.Captu
 def test_exit_codes_of_check(shop: Path, events: list[Any], options: list[str], code: int) -> None:
     """0 if all is well, 1 for invalid events or violations beyond the limit, 5 if there are no events."""
     assert main(["plan", "check", lines(shop, *events), "--plan", "tracking", *options]) == code
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_places_in_large_and_compressed_files(
+    shop: Path, capsys: pytest.CaptureFixture[str], *, compressed: bool
+) -> None:
+    """The line and the text of the event itself, wherever in the file it is."""
+    long = {**GOOD, "context": {"note": "x" * 150_000}}
+    text = "".join(json.dumps(event) + "\n" for event in [long] * 8 + [EXTRA])
+    name = "events.ndjson.gz" if compressed else "events.ndjson"
+    (shop / name).write_bytes(gzip.compress(text.encode(), 1) if compressed else text.encode())
+
+    assert main(["plan", "check", name, "--plan", "tracking"]) == 1
+    said = capsys.readouterr().out
+    assert f"{name}:9:1: " in said
+    assert f"    {json.dumps(EXTRA)[:60]}" in said
 
 
 def test_check_uses_plan_and_settings_of_a_source(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:

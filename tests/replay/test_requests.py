@@ -54,6 +54,17 @@ def test_invalid_lines_of_a_file_are_skipped(workspace: Workspace, tmp_path: Pat
     assert "k-secret-1" not in f"{frame.to_csv()}{counts!r}"
 
 
+def test_old_events_are_counted_as_they_are_replayed() -> None:
+    """GA4 refuses events that are older than three days: by the clock of the events, not of today."""
+    workspace = Workspace("shop")
+    config = {"measurementId": "G-1", "apiSecret": "k-secret-1", "typesOfClient": "gtag"}
+    workspace.destination("ga4", "GA4", config=config)
+    old = {"anonymousId": "a", "timestamp": "2024-01-01T00:00:00Z", "receivedAt": "2024-01-01T00:00:00Z"}
+    (count,) = replay([{**event, **old} for event in EVENTS[:40]], workspace).requests(20)
+
+    assert count.events == 40
+
+
 def test_an_invalid_batch_size_is_an_error(workspace: Workspace) -> None:
     """A call has at least one job."""
     with pytest.raises(ConfigError, match="at least 1"):

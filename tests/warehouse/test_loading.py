@@ -173,13 +173,15 @@ def test_rows_are_merged_or_appended(kind: str, config: dict[str, Any], rows: in
         assert 2 in values(warehouse, "n")
 
 
-def test_bigquery_has_a_view_of_the_newest_rows() -> None:
-    """Appended rows stay, the view has one per id, also after new columns were added."""
+def test_bigquery_has_a_view_of_the_newest_rows(tmp_path: Path) -> None:
+    """Appended rows stay, the view has one per id, also after new columns were added, and in a saved file."""
     warehouse = Warehouse("BQ", name="shop")
     warehouse.load([track("1", n=1)])
     warehouse.load([track("1", at="2026-03-02T00:00:00Z", n=2, extra="x")])
 
     assert warehouse.sql("select n, extra from order_completed_view").values.tolist() == [[2, "x"]]
+    with duckdb.connect(str(warehouse.save(tmp_path / "wh.duckdb")), read_only=True) as database:
+        assert database.execute("select n, extra from shop.order_completed_view").fetchall() == [(2, "x")]
 
 
 def test_users_keep_the_newest_value_of_each_column() -> None:

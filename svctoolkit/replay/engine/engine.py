@@ -218,7 +218,7 @@ class Engine:
     def count_lost(self, destination: str, side: str, record: Record, losses: Sequence[Loss]) -> None:
         """Count an event that a simulated destination received, and by which rules it was lost there."""
         head = self.head(record)
-        day = _time(record.event, self._now).astimezone(UTC).date().isoformat()
+        day = time_of(record.event, self._now).astimezone(UTC).date().isoformat()
         self.sum.losses.count(destination, side, head["event_name"] or head["event_type"], day, losses)
         if not side:  # a comparison has conditions about what is lost newly, see the ledger
             for what in marks_of(losses):
@@ -304,11 +304,12 @@ def context_of(record: Record, now: datetime, lookup: Lookup | None = None) -> C
 
     `now` is for events without a time.
     """
-    clock, new_id = partial(_time, record.event, now), partial(_id, record.place, count())
+    clock, new_id = partial(time_of, record.event, now), partial(_id, record.place, count())
     return Context(clock=clock, new_id=new_id) if lookup is None else Context(clock, lookup, new_id)
 
 
-def _time(event: Mapping[str, Any], otherwise: datetime) -> datetime:
+def time_of(event: Mapping[str, Any], otherwise: datetime) -> datetime:
+    """Return the time at which mappings see an event: its own, or another one for events without a time."""
     # The time of receipt first: mappings with a time limit would refuse old events by today's clock.
     for name in ("receivedAt", "timestamp", "originalTimestamp"):
         text = event.get(name)

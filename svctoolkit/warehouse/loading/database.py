@@ -189,6 +189,10 @@ class Database:
                     said = literal(comment or "")
                     target.execute(f"COMMENT ON COLUMN {schema}.{quote(table)}.{quote(name)} IS {said}")
                 target.unregister(_BATCH)
+            # Text that this database wrote, with names relative to it: see `Loader._make_view`.
+            views = "SELECT sql FROM duckdb_views() WHERE schema_name = ? AND NOT internal"
+            for (view,) in self.run(views, (self.schema,)):
+                target.execute(view.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
         finally:
             target.close()
 

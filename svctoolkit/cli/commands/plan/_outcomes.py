@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from svctoolkit.plans.survey import Finding, Survey
+from svctoolkit.replay.records.files import STDIN
+from svctoolkit.replay.records.record import split_place
+from svctoolkit.replay.results.members import Reader
 from svctoolkit.runner.attempts.outcome import Finished, Notice, Outcome, Started, StepOutcome
 from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite import format as suite_format
@@ -13,55 +18,60 @@ from svctoolkit.runner.suite.model import Scenario, Step, Suite
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import Document
 
-_MOST = 1_000_000  # characters kept of an events file, to quote its lines
+_QUOTED = 100  # characters of an event
 
 
-class Lines(Document):
-    """An events file that reports can quote; its paths are line numbers from 1."""
+class Places(Document):
+    """Events at their places, which reports can quote. A path has one step: `file:line`, or `[row]`."""
 
-    def _index(self, path: object, key: bool) -> int:  # noqa: ARG002 - a line is its own key
-        number = path[0] if isinstance(path, (tuple, list)) and path and isinstance(path[0], int) else 1
-        start = 0
-        for _ in range(number - 1):
-            end = self.text.find("\n", start)
-            if end < 0:
-                break
-            start = end + 1
-        return start
+    def __init__(self, name: str, events: Mapping[str, str]) -> None:
+        super().__init__("", name, {}, lambda: None)
+        self._events = events
+
+    def where(self, path: Sequence[str | int], *, key: bool = False) -> str:  # noqa: ARG002 - a place is its own key
+        """Return the position of an event."""
+        return f"{path[0]}:1" if split_place(str(path[0]))[0] else f"{self.name}:{path[0]}"
+
+    def position(self, path: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:  # noqa: ARG002
+        """Return the line of an event."""
+        return max(1, split_place(str(path[0]))[1]), 1
+
+    def excerpt(self, path: Sequence[str | int], *, key: bool = False) -> str:  # noqa: ARG002
+        """Return the beginning of an event."""
+        text = self._events.get(str(path[0]), "")
+        return f"    {text}\n    ^" if text else ""
 
 
-def notices(survey: Survey, file: str, seconds: float) -> list[Notice]:
+def notices(survey: Survey, files: Sequence[str], seconds: float) -> list[Notice]:
     """The notices of a run with one scenario for each planned or received event name; the suite is the events file."""
-    suite = Suite(Path(file), f"events against {survey.plan.name or survey.plan.id}", _lines(file), Workspace())
+    shown = [*survey.places.values(), *(finding.place for title in survey.counts for finding in survey.of(title))]
+    document = Places(files[0], _quotes(files, shown))
+    suite = Suite(Path(files[0]), f"events against {survey.plan.name or survey.plan.id}", document, Workspace())
     outcomes = [_outcome(suite, survey, title) for title in survey.counts]
     suite.scenarios = [outcome.scenario for outcome in outcomes]
     counts = Counter(outcome.status for outcome in outcomes)
     return [Started(suite.scenarios), *outcomes, Finished(Counter(counts), seconds, len(outcomes))]
 
 
-def _lines(file: str) -> Lines:
-    try:
-        with open(file, encoding="utf-8", errors="replace") as stream:
-            text = stream.read(_MOST)
-    except OSError:  # a folder, standard input, a compressed file
-        text = ""
-    return Lines(text, file, {}, lambda: None)
+def _quotes(files: Sequence[str], places: Sequence[str]) -> dict[str, str]:
+    """Return the beginning of the event at each place, whatever the format and compression of its file."""
+    wanted = set(places)
+    if STDIN in files:  # can be read only once
+        return {}
+    found = {record.place: record.event for record in Reader(files).records(wanted) if record.place in wanted}
+    return {place: json.dumps(event, ensure_ascii=False, default=str)[:_QUOTED] for place, event in found.items()}
 
 
 def _outcome(suite: Suite, survey: Survey, title: str) -> Outcome:
     findings = survey.of(title)
-    line = _line(survey.places.get(title, ""))
-    step = Step(suite_format.Step(), {}, (line,))
+    place = survey.places.get(title, "")
+    line = split_place(place)[1] if place else 1
+    step = Step(suite_format.Step(), {}, (place,))
     name = f"{title} ({survey.counts[title]} event{'s' if survey.counts[title] != 1 else ''})"
-    scenario = Scenario(suite, title, name, (), (step,), (line,), (line,), line)
+    scenario = Scenario(suite, title, name, (), (step,), (place,), (place,), line)
     differences = [_difference(finding) for finding in findings]
     return Outcome(scenario, "failed" if findings else "passed", [StepOutcome(step, differences=differences)])
 
 
 def _difference(finding: Finding) -> Difference:
-    return Difference((), tuple(finding.path.split("/")[1:]), "", "", str(finding), (_line(finding.place),))
-
-
-def _line(place: str) -> int:
-    number = place.rpartition(":")[2]
-    return int(number) if number.isdecimal() else 1
+    return Difference((), tuple(finding.path.split("/")[1:]), "", "", str(finding), (finding.place,))

@@ -38,7 +38,7 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli.commands.plan._outcomes import notices
 
     with _reports.open_reporters(args.report) as reporters:
-        for notice in notices(survey, args.events[0], perf_counter() - started):
+        for notice in notices(survey, args.events, perf_counter() - started):
             for reporter in reporters:
                 reporter(notice)
     _print(survey, rejects)
