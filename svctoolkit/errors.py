@@ -222,8 +222,15 @@ class MappingError(EventError):
     """
 
     def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.text, field=refusal.field)
+        # without the text: refusals are frequent, and most of them are read as data
+        super().__init__("", field=refusal.field)
         self.refusal = refusal
+
+    def __str__(self) -> str:
+        return self.refusal.text
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:  # subclasses have different constructor parameters
         return _restore_mapping_error, (type(self), self.refusal)

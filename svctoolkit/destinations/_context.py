@@ -50,7 +50,8 @@ class Context(msgspec.Struct, frozen=True):
         missing.
         """
         secrets = self.metadata.get("secret")
-        secret = secrets.get(name) if isinstance(secrets, Mapping) else None
+        # `isinstance` with an abstract class is slow, and types that sign requests read several secrets
+        secret = secrets.get(name) if type(secrets) is dict or isinstance(secrets, Mapping) else None
         if not isinstance(secret, str) or not secret:
             why = f"needs the {name} of the destination's account, as `metadata`"
             raise Misconfigured("rudderAccountId", why, needs="account")

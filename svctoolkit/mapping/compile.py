@@ -69,7 +69,12 @@ class _Code:
         self._objects: list[str] = []
         self._lines: list[str] = []
         self._answers: dict[int, str] = {}
-        self._values: dict[str, Any] = {"object_of": object_of, "refuse": _refuse, "demand": _demand}
+        self._values: dict[str, Any] = {
+            "object_of": object_of,
+            "nothing": _NOTHING,
+            "refuse": _refuse,
+            "demand": _demand,
+        }
 
     def function(self, result: str) -> Getter:
         lines = ["def get(raw):", *self._objects, *self._lines, f" return {result}"]
@@ -138,7 +143,9 @@ class _Code:
         if place not in self._nodes:
             value = self._at(place)
             name = self._nodes[place] = f"n{len(self._nodes)}"
-            self._objects += [f" {name} = {value}", f" if type({name}) is not dict:", f"  {name} = object_of({name})"]
+            # missing objects are frequent, and a call for each would take as long as the rest of the row
+            self._objects += [f" {name} = {value}", f" if {name} is None:", f"  {name} = nothing"]
+            self._objects += [f" elif type({name}) is not dict:", f"  {name} = object_of({name})"]
         return self._nodes[place]
 
     def _value(self, value: Any) -> str:

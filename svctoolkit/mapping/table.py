@@ -100,7 +100,8 @@ def path(dotted: str) -> Getter:
     def get(raw: Mapping[str, Any]) -> Any:
         node = raw
         for key in above:
-            node = object_of(node.get(key))
+            inner = node.get(key)
+            node = inner if type(inner) is dict else object_of(inner)
         return node.get(last)
 
     return get

@@ -62,7 +62,10 @@ def whole_second(value: Json) -> int | None:
     (1769860800, 1769860800, 0, None)
     """
     when = moment(int(value) if isinstance(value, bool) else value)
-    return None if when is None else int(when.timestamp() // 1)
+    if when is None:
+        return None
+    span = when - _EPOCH
+    return span.days * 86_400 + span.seconds
 
 
 def check_age(

@@ -264,11 +264,12 @@ def without(value: Mapping[str, Json], paths: Iterable[str]) -> dict[str, Json]:
     """
     out = dict(value)
     for dotted in paths:
+        if "." not in dotted:
+            out.pop(dotted, None)
+            continue
         key, _, below = dotted.partition(".")
-        if below and isinstance(out.get(key), Mapping):
+        if isinstance(out.get(key), Mapping):
             out[key] = without(out[key], [below])
-        elif not below:
-            out.pop(key, None)
     return out
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -95,8 +94,11 @@ def worked_examples(name: str) -> list[Case]:
 
 def _map(cases: list[Case]) -> None:
     for kind, event, config, now, metadata in cases:
-        with suppress(ToolkitError):
+        # `suppress` would take up to a tenth of the time that is measured
+        try:  # noqa: SIM105
             kind.payloads(event, config, now, None, metadata)
+        except ToolkitError:
+            pass
 
 
 def _microseconds(call: Callable[[], object], options: Options) -> float:

@@ -142,22 +142,30 @@ def _constant(written: str) -> Any:
 
 def _select(node: Any, steps: tuple[Step, ...]) -> Any:
     for at, step in enumerate(steps):
-        if isinstance(step, Each):
+        if type(step) is str:  # most steps
+            node = node.get(step, NOTHING) if type(node) is dict else NOTHING
+        elif isinstance(step, Each):
             if isinstance(node, dict):
                 node = list(node.values())
             return Many(_select(item, steps[at + 1 :]) for item in node) if isinstance(node, list) else NOTHING
-        if isinstance(step, int):
+        elif isinstance(step, int):
             node = node[step] if isinstance(node, list) and step < len(node) else NOTHING
-        else:
-            node = node.get(step, NOTHING) if isinstance(node, dict) else NOTHING
     return node
 
 
 def _has_value(value: Any) -> bool:
-    return any(map(_has_value, value)) if isinstance(value, Many) else value is not NOTHING
+    return any(map(_has_value, value)) if type(value) is Many else value is not NOTHING
 
 
 def _put(node: Any, steps: tuple[Step, ...], value: Any) -> None:
+    for at, name in enumerate(steps[:-1]):  # down through objects, as most paths do without lists
+        child = node.get(name) if type(name) is str and type(node) is dict else None
+        if type(child) is not dict:
+            steps = steps[at:]
+            break
+        node = child
+    else:
+        steps = steps[-1:]
     step, rest = steps[0], steps[1:]
     if not isinstance(step, Each):
         _put_at(node, step, rest, value)
@@ -192,6 +200,8 @@ def _put_at(node: Any, key: str | int, rest: tuple[Step, ...], value: Any) -> No
 
 def _copy(value: Any) -> Any:
     """Copy the value, so that a later row cannot change the event."""
+    if type(value) is str:  # most values
+        return value
     if isinstance(value, Many):
         return [_copy(item) for item in _flat(value)]
     if isinstance(value, dict):

@@ -31,9 +31,12 @@ API = Endpoint("https://api.courier.com/inbound/rudderstack", JSON, bearer("api_
 @destination.on("identify", "track")
 def send_event(event: Event, settings: CourierSettings) -> Payload:
     """Return the unchanged event."""
-    body = {key: value for key, value in event.raw.items() if value is not None}
-    if event.type == "identify":
-        body["traits"] = body.get("traits") or event.context.get("traits")
-        if not body["traits"]:
+    body = event.raw
+    if None in body.values():
+        body = {key: value for key, value in body.items() if value is not None}
+    if event.type == "identify" and not body.get("traits"):
+        traits = event.context.get("traits")
+        if not traits:
             raise Missing("traits")
+        body = {**body, "traits": traits}
     return API.post(settings, body=body)

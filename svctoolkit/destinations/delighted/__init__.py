@@ -9,6 +9,7 @@ configured one). https://app.delighted.com/docs/api
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -50,6 +51,11 @@ class DelightedSettings(Settings, frozen=True, kw_only=True):
     channel: Literal["email", "sms"] = "email"
     delay: int = 0
     event_names_settings: tuple[SurveyedEvent, ...] = ()
+
+    @cached_property
+    def surveyed(self) -> frozenset[str]:
+        """The names of the events that trigger a survey, in lower case."""
+        return frozenset(row.event.strip().lower() for row in self.event_names_settings if row.event.strip())
 
 
 destination = DestinationType(
@@ -113,8 +119,7 @@ def send_person(event: Event, settings: DelightedSettings) -> Payload:
 @destination.on("track")
 def send_survey(event: Event, settings: DelightedSettings, context: Context) -> Payload:
     """Return the person, with a survey. A person that does not exist in Delighted is refused."""
-    names = {row.event.strip().lower() for row in settings.event_names_settings if row.event.strip()}
-    if event_name(event).lower() not in names:
+    if event_name(event).lower() not in settings.surveyed:
         raise NotConfigured("event", event_name(event), setting="eventNamesSettings")
     address = _address(event, settings)
     if not context.ask(API.lookup(settings, params=without(address, ["channel"])), field="userId"):

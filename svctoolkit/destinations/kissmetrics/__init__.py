@@ -55,6 +55,7 @@ def second_text(value: Json) -> str:
 
 MOMENT = Table({"_t": required(second_text(TIME))})
 _SCALARS = frozenset({str, int, float, bool})
+_RESERVED = frozenset({"_p", "_n", "_k"})
 _REVENUE = "revenue"
 _BILLING = "Billing Amount"
 
@@ -107,13 +108,13 @@ def _send_event(
         raise Misfit("properties.products", "a list of products", products)
     person = _person(event)
     # Kissmetrics' reserved fields go last, so that no property overwrites them
-    own = _prefix(_flatten(members), prefix)
-    for reserved in ("_p", "_n", "_k"):
-        own.pop(reserved, None)
-    properties = {**own, **person, **named, **_when(event)}
+    own = {key: value for key, value in _prefix(_flatten(members), prefix).items() if key not in _RESERVED}
+    own.update(person)
+    own.update(named)
+    own.update(_when(event))
     bought = products if event.type == "track" else []
     items = [{**_prefix(as_object(product), prefix), **person} for product in bought]
-    return [_send("e", properties, settings), *(_send("s", item, settings) for item in items)]
+    return [_send("e", own, settings), *(_send("s", item, settings) for item in items)]
 
 
 def _person(event: Event) -> dict[str, Any]:
@@ -123,12 +124,14 @@ def _person(event: Event) -> dict[str, Any]:
 
 def _when(event: Event) -> dict[str, Any]:
     """Return the time, marked as the client's time and not the time of the request."""
-    return {**MOMENT(event), "_d": 1}
+    when = MOMENT(event)
+    when["_d"] = 1
+    return when
 
 
-def _prefix(properties: Mapping[str, Any], prefix: str | None) -> dict[str, Any]:
+def _prefix(properties: Mapping[str, Any], prefix: str | None) -> Mapping[str, Any]:
     if prefix is None:
-        return dict(properties)
+        return properties
     names = {_REVENUE: f"{prefix} - {_REVENUE}", _BILLING: _BILLING}
     out = {names.get(key, f"{prefix}-{key}"): value for key, value in properties.items()}
     if _REVENUE in properties:

@@ -39,5 +39,4 @@ VIEW = Table(
 def send_view(event: Event, settings: ShynetSettings, context: Context) -> Payload:
     """Return a page view, with a generated ID if it has no message ID."""
     view = VIEW(event)
-    view.setdefault("idempotency", context.new_id())
-    return API.post(settings, body=view)
+    return API.post(settings, body=view if "idempotency" in view else {**view, "idempotency": context.new_id()})

@@ -5,11 +5,19 @@ track sends events whose names are configured; others are rejected. Only mapped 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TypeAlias
+
 import msgspec
 
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import NotConfigured, path, without_scalars
+
+#: a function that returns a value of the raw event
+Source: TypeAlias = Callable[[Mapping[str, Json]], Json]
 
 
 class TuneEvent(msgspec.Struct, frozen=True, rename="camel"):
@@ -20,17 +28,21 @@ class TuneEvent(msgspec.Struct, frozen=True, rename="camel"):
     adv_sub_id_mapping: tuple[Rows, ...] = ()
     adv_unique_id_mapping: tuple[Rows, ...] = ()
 
-    @property
-    def sources(self) -> dict[str, str]:
-        """The path in the event for each parameter."""
+    def sources(self) -> dict[str, Source]:
+        """The value in the event for each parameter."""
         rows = [(row.to, f"properties.{row.from_}") for row in self.standard_mapping if row.from_]
         rows += [(row.to, row.from_) for row in (*self.adv_sub_id_mapping, *self.adv_unique_id_mapping)]
-        return {to: source for to, source in rows if to and source}
+        return {to: path(source) for to, source in rows if to and source}
 
 
 class TuneSettings(Settings, frozen=True, kw_only=True):
     subdomain: str
     tune_events: tuple[TuneEvent, ...] = ()
+
+    @cached_property
+    def parameters(self) -> dict[str, dict[str, Source]]:
+        """The sources of the parameters for each event's name; the first entry of a name counts."""
+        return {kind.event_name: kind.sources() for kind in reversed(self.tune_events)}
 
 
 destination = DestinationType(
@@ -51,8 +63,8 @@ destination = DestinationType(
 def send_event(event: Event, settings: TuneSettings) -> Payload:
     """Return the mapped parameters of the event, in the query."""
     name = event.raw.get("event")
-    kind = next((kind for kind in settings.tune_events if kind.event_name == name), None)
-    if kind is None:
+    sources = settings.parameters.get(name) if isinstance(name, str) else None
+    if sources is None:
         raise NotConfigured("event", name, setting="tuneEvents")
-    params = {to: path(source)(event.raw) for to, source in kind.sources.items()}
+    params = {to: value(event.raw) for to, value in sources.items()}
     return Payload(endpoint=f"https://{settings.subdomain}.go2cloud.org/aff_l", params=without_scalars(params))

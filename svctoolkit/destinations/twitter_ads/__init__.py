@@ -137,6 +137,7 @@ CONTENT = Table(
 _STRICT = str.maketrans({char: f"%{ord(char):02X}" for char in "!*'()"})  # OAuth escapes more than JavaScript does
 _UNRESERVED = re.compile(r"[\w.~-]*", re.ASCII)
 _event_id, _pixel = getter("properties.eventId"), getter("properties.pixelId")
+_URL = "https://ads-api.twitter.com/12/measurement/conversions/"
 
 
 @destination.on("track")
@@ -152,8 +153,8 @@ def send_conversion(event: Event, settings: XAdsSettings, context: Context) -> P
         conversion["contents"] = contents
     body = {"conversions": [conversion]}
     pixel = js_join(_pixel(event.raw) or settings.pixel_id)
-    url = f"https://ads-api.twitter.com/12/measurement/conversions/{pixel}"
-    headers = {"Authorization": _signature(url, body, context), "Content-Type": "application/json"}
+    url = f"{_URL}{pixel}"
+    headers = {"Authorization": _signature(pixel, body, context), "Content-Type": "application/json"}
     return Payload(endpoint=url, headers=headers, json=body)
 
 
@@ -184,18 +185,22 @@ def _identifiers(event: Event) -> list[dict[str, Any]]:
     return identifiers
 
 
-def _signature(url: str, body: dict[str, Any], context: Context) -> str:
-    """Return the header that authenticates the request (https://datatracker.ietf.org/doc/html/rfc5849#section-3.4)."""
+def _signature(pixel: str, body: dict[str, Any], context: Context) -> str:
+    """Return the header that authenticates the request (https://datatracker.ietf.org/doc/html/rfc5849#section-3.4).
+
+    The parameters are signed in escaped form. Only credentials need it, and they are escaped already: once more is `%`.
+    """
     when = str(int(context.clock().timestamp()))
     nonce = sha256(when + json_text(body))[:32]
     consumer, token = _quoted(context.secret("consumerKey")), _quoted(context.secret("accessToken"))
     signed = (
-        f"oauth_consumer_key={consumer}&oauth_nonce={nonce}&oauth_signature_method=HMAC-SHA1"
-        f"&oauth_timestamp={when}&oauth_token={token}&oauth_version=1.0"
+        f"POST&{_QUOTED_URL}{_quoted(pixel)}&oauth_consumer_key%3D{consumer.replace('%', '%25')}"
+        f"%26oauth_nonce%3D{nonce}%26oauth_signature_method%3DHMAC-SHA1%26oauth_timestamp%3D{when}"
+        f"%26oauth_token%3D{token.replace('%', '%25')}%26oauth_version%3D1.0"
     )
     key = f"{_quoted(context.secret('consumerSecret'))}&{_quoted(context.secret('accessTokenSecret'))}"
-    digest = hmac.digest(key.encode(), f"POST&{_quoted(url)}&{_quoted(signed)}".encode(), "sha1")
-    signature = _quoted(base64.b64encode(digest).decode())
+    digest = hmac.digest(key.encode(), signed.encode(), "sha1")
+    signature = base64.b64encode(digest).decode().replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")
     return (
         f'OAuth oauth_consumer_key="{consumer}", oauth_nonce="{nonce}", oauth_signature="{signature}", '
         f'oauth_signature_method="HMAC-SHA1", oauth_timestamp="{when}", oauth_token="{token}", oauth_version="1.0"'
@@ -204,3 +209,6 @@ def _signature(url: str, body: dict[str, Any], context: Context) -> str:
 
 def _quoted(value: str) -> str:
     return value if _UNRESERVED.fullmatch(value) else in_url(value).translate(_STRICT)
+
+
+_QUOTED_URL = _quoted(_URL)
