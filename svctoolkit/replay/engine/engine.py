@@ -308,7 +308,7 @@ def context_of(record: Record, now: datetime, lookup: Lookup | None = None) -> C
     return Context(clock=clock, new_id=new_id) if lookup is None else Context(clock, lookup, new_id)
 
 
-def time_of(event: Mapping[str, Any], otherwise: datetime) -> datetime:
+def time_of(event: Mapping[str, Json], otherwise: datetime) -> datetime:
     """Return the time at which mappings see an event: its own, or another one for events without a time."""
     # The time of receipt first: mappings with a time limit would refuse old events by today's clock.
     for name in ("receivedAt", "timestamp", "originalTimestamp"):
