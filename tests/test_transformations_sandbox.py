@@ -150,6 +150,30 @@ def test_state_lasts_for_one_call(language: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        "global n; n += 1; names.append(n); return {'n': [n, names, kept(n)]}",
+        "import json; json.n = getattr(json, 'n', 0) + 1; return {'n': json.n}",
+        "log.__self__.n = n = getattr(log.__self__, 'n', 0) + 1; return {'n': n}",
+        "def f(): getattr = vars = setattr = None\n    vars(log.__func__).setdefault('n', []).append(1); return {'n': log.n}",
+        "def f(made):\n        try: yield\n        finally: log('late')\n    made = []; made.append(f(made)); next(made[0]); return {'n': len([[] for _ in range(5000)])}",
+        "class A(dict):\n        def __del__(self): log('late')\n    a = A(); a['a'] = a; return {'n': len(dict.__subclasses__())}",
+        "import decimal; c = decimal.getcontext(); c.prec += 1; return {'n': c.prec}",
+        "import re; return {'n': (lambda c: (c, re.compile(str(n)))[0])(len(re._cache))}",
+        "import sys; sys.path.append(1); return {'n': len(sys.path)}",
+    ],
+)  # fmt: skip
+def test_calls_in_one_process_leave_nothing_behind(body: str) -> None:
+    """A process runs several calls only of code that cannot tell: each call answers and logs like the first."""
+    head = "names, n = [], 0\ndef kept(value, seen=[]): seen.append(value); return seen\n"
+    loaded = transformations.load(f"{head}def transformEvent(e, m):\n    {body}", "python")
+
+    calls = [[(output.events, output.error, output.logs) for output in loaded.run([{}], [{}])] for _ in range(4)]
+    assert all(events for ((events, _, _),) in calls)
+    assert calls == [calls[0]] * 4
+
+
+@pytest.mark.parametrize(
     ("language", "code", "without"),
     [
         ("javascript", "let n = 0; export const transformEvent = (e) => { Array.prototype.n = ([].n ?? 0) + 1; return { n: ++n + [].n } }", "realms"),

@@ -24,6 +24,7 @@ from svctoolkit.transformations._worker import CallError, LostWorkerError, Repli
 
 _CONTROL_SECONDS = 20.0  # for commands to the parent, which runs no user code: fork a child, end it
 _WHERE_SECONDS = 0.3
+_READY_SECONDS, _READY_SIZE = 0.5, 16
 _LARGEST = 64 << 20  # bytes; the largest answer of the parent
 _FRAME = re.compile(r'File "([^"\n]{1,200})", line (\d{1,9}) in')
 
@@ -57,13 +58,13 @@ class ForkingWorker(Worker):
     """Talks to the parent over the process's channel, and to each child over a channel created for its call.
 
     The next child is requested while one runs, and the parent ends each child after its answer: what a call leaves
-    behind ends with it, and what it writes late is never read.
+    behind ends with it, and what it writes late is never read. A child of stateless code is kept for the next call.
     """
-
-    has_fresh_processes = True
 
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
         self._next: _Child | None = None
+        self._kept: _Child | None = None
+        self._is_stateless = False
         super().__init__(language, memory, without)
         self._numbers = count(1)
         self._expected: deque[tuple[bytes, int]] = deque()  # commands that the parent has not answered yet, in order
@@ -74,12 +75,16 @@ class ForkingWorker(Worker):
     def alive(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def has_fresh_processes(self) -> bool:
+        return self._kept is None
+
     def load(self, content: bytes, limits: Limits) -> LoadAnswer:
         """See `Worker`. The parent compiles the program, and a child runs its top level."""
         with self._control():
-            if self._next is not None:
-                self._end_child(self._next)  # forked from another program
-                self._next = None
+            for child in filter(None, (self._next, self._kept)):
+                self._end_child(child)  # forked from another program
+            self._next = self._kept = None
             number = next(self._numbers)
             self._command(b"L", number, content)
             try:
@@ -87,6 +92,7 @@ class ForkingWorker(Worker):
             except TimeoutError:  # some code takes CPython forever to compile
                 self.end()
                 raise timeout(limits) from None
+        self._is_stateless = answer.stateless
         if answer.error is None:
             answer.error = self._call(b"C", b"", limits, _no_replies).error
         return answer
@@ -100,6 +106,44 @@ class ForkingWorker(Worker):
         return answer
 
     def _call(self, letter: bytes, content: bytes, limits: Limits, replies: Replies) -> Answer:
+        child = self._take_kept() or self._take_fresh()
+        # The time limit starts when the child is locked down, so that a slow machine does not shorten it.
+        deadline, number = time.monotonic() + limits.time, next(self._numbers)
+        stays = False
+        try:
+            child.channel.send(number, letter, content, deadline)
+            if self._next is None and not (self._is_stateless and letter == b"R"):
+                with self._control():
+                    self._next = self._fork()  # while this one runs
+            child.channel.watch = lambda: self._check_memory_of(child)
+            answer = answer_of(child.channel, number, deadline, limits, replies)
+            stays = self._is_stateless and letter == b"R"
+            return answer
+        except TimeoutError:
+            raise timeout(limits, self._place(child)) from None
+        except ClosedError:
+            raise self._death_of(child) from None
+        finally:
+            shared.leave(self.scope, child.process)
+            if stays:
+                self._kept = child
+            else:
+                self._end_child(child)
+
+    def _take_kept(self) -> _Child | None:
+        """Return the child of the previous call if it is ready for another."""
+        child, self._kept = self._kept, None
+        if child is None:
+            return None
+        try:
+            child.channel.watch = None
+            child.channel.receive(0, time.monotonic() + _READY_SECONDS, _READY_SIZE)
+        except (ClosedError, TimeoutError, TransformationError):  # it has used too much, and ended
+            self._end_child(child)
+            return None
+        return child
+
+    def _take_fresh(self) -> _Child:
         with self._control():
             # Usually forked already, while the previous call ran: a fork takes most of a millisecond.
             child = self._next or self._fork()
@@ -109,21 +153,7 @@ class ForkingWorker(Worker):
             except BaseException:
                 child.close()  # no other reference to it is left
                 raise
-        # The time limit starts when the child is locked down, so that a slow machine does not shorten it.
-        deadline = time.monotonic() + limits.time
-        try:
-            child.channel.send(child.number, letter, content, deadline)
-            with self._control():
-                self._next = self._fork()  # while this one runs
-            child.channel.watch = lambda: self._check_memory_of(child)
-            return answer_of(child.channel, child.number, deadline, limits, replies)
-        except TimeoutError:
-            raise timeout(limits, self._place(child)) from None
-        except ClosedError:
-            raise self._death_of(child) from None
-        finally:
-            shared.leave(self.scope, child.process)
-            self._end_child(child)
+        return child
 
     def _check_memory_of(self, child: _Child) -> None:
         """Check the memory that a child shares with others; on macOS also its own, which that kernel does not limit."""
@@ -219,9 +249,9 @@ class ForkingWorker(Worker):
 
     def end(self) -> None:
         """End the parent, and its children with it."""
-        if self._next is not None:
-            self._next.close()
-            self._next = None
+        for child in filter(None, (self._next, self._kept)):
+            child.close()
+        self._next = self._kept = None
         super().end()
 
 

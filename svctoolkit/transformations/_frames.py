@@ -96,6 +96,7 @@ class LoadAnswer(msgspec.Struct):
     unknown_import: str = ""
     at: Place | None = None
     entry_point: EntryPoint | None = None
+    stateless: bool = False  # whether a child process may run several calls
 
 
 class Ready(msgspec.Struct):

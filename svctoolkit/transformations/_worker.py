@@ -41,9 +41,6 @@ class Worker(Process):
     `calls` the number of calls so far.
     """
 
-    #: whether each call runs in a process that has run no other call
-    has_fresh_processes = False
-
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
         self.program = self.scope = ""
         super().__init__(language, memory, without)
@@ -51,6 +48,11 @@ class Worker(Process):
         self.calls = 0
         self._number = 0
         self._is_ready = True
+
+    @property
+    def has_fresh_processes(self) -> bool:
+        """Whether the next call runs in a process that has run no other call."""
+        return False
 
     @property
     def alive(self) -> bool:

@@ -1,6 +1,6 @@
-"""One call of user code in Python, in a process that exists for this call alone.
+"""One call of user code in Python, in a process that exists for this call alone, or for calls of stateless code.
 
-Nothing here is cleaned up afterwards: the process ends with its answer, and with it every module, handler, thread and
+Nothing else is cleaned up afterwards: the process ends with its answer, and with it every module, handler, thread and
 patched built-in that the code leaves behind. Events are decoded one by one and results are joined once, because each
 page of memory that a forked process touches for the first time costs 2 us.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import json
+import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -65,17 +66,17 @@ class Codec:
 
 
 class Call:
-    """Runs a program once. Created in advance, by the process that forks: this part does not depend on the call."""
+    """Runs a program. Created in advance, by the process that forks: this part does not depend on the call.
+
+    Only a program that is stateless runs more than once in a process.
+    """
 
     def __init__(self, program: programs.Program, codec: Codec) -> None:
         self._program, self._codec = program, codec
         self._ask: Ask = _nobody
         self._limits = program.limits
         self._logs = log_lines.Logs(program.limits)
-        self._requests = self._size = 0
-        self._asks = False  # whether it has read metadata
-        self._hits: dict[str, dict[int, int]] = {}
-        self._branches = {file: [0] * len(branches) for file, branches in program.branches.items()}
+        self._reset()
         if program.coverage:
             setattr(builtins, programs.COUNTER, self._count_branch)
         for name, level in (("stdout", "info"), ("stderr", "error")):
@@ -84,6 +85,22 @@ class Call:
             setattr(sys, f"__{name}__", stream)
         self._finder = programs.LibraryFinder(program.libraries)
         sys.meta_path.insert(0, self._finder)
+
+    def _reset(self) -> None:
+        self._requests = self._size = 0
+        self._asks = False  # whether it has read metadata
+        self._hits: dict[str, dict[int, int]] = {}
+        self._branches = {file: [0] * len(branches) for file, branches in self._program.branches.items()}
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether the next call may run in the same process."""
+        return bool(self._program.is_stateless)
+
+    def repeat(self) -> None:
+        """Prepare the next call in the same process."""
+        self._reset()
+        re.purge()  # a pattern may print a warning when it is compiled
 
     def close(self) -> None:
         """Undo the setup before another program is loaded."""

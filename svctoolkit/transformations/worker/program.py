@@ -10,6 +10,8 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
+import stateless  # type: ignore[import-not-found]  # in this folder; this file runs as a script
+
 
 class NameClashError(Exception):
     """A library has the name of one of Python's own modules."""
@@ -36,6 +38,8 @@ class Program:
             if library["import"] in sys.modules:
                 raise NameClashError(library["file"], library["import"])
         self.code = self._compile(message["main"])
+        #: whether the next call may run in the process of this one
+        self.is_stateless: bool = stateless.is_stateless(message["main"]["code"])
 
     def lines(self) -> list[list[int]]:
         """Return the executable lines of each file."""
