@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from svctoolkit.cli import COMMANDS, main
-from svctoolkit.cli._site import pages, write
+from svctoolkit.cli._site import open_search, pages, texts, write
+from svctoolkit.cli._site.search import Search
 from svctoolkit.runner.expect.matchers import MATCHERS
 
 
@@ -37,9 +39,14 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+def markdown() -> dict[str, str]:
+    return texts(COMMANDS)
+
+
+@pytest.fixture(scope="module")
+def site(markdown: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
     folder = tmp_path_factory.mktemp("site")
-    write(folder, COMMANDS)
+    write(folder, markdown)
     return {file: Page(file.read_text("utf-8")) for file in folder.rglob("*.html")}
 
 
@@ -85,8 +92,91 @@ def test_references_are_complete(site: dict[Path, Page]) -> None:
 
 def test_the_site_can_be_written_to_any_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An unwritable folder is one clear error."""
-    assert main(["docs", "--site", str(tmp_path / "public")]) == 0
+    assert main(["docs", "--build", str(tmp_path / "public")]) == 0
     assert f"wrote {tmp_path / 'public' / 'index.html'}" in capsys.readouterr().out
     (tmp_path / "file").write_text("")
-    assert main(["docs", "--site", str(tmp_path / "file" / "x")]) == 1
+    assert main(["docs", "--build", str(tmp_path / "file" / "x")]) == 1
     assert "cannot write the site" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def search(markdown: dict[str, str]) -> Iterator[Search]:
+    with open_search(markdown) as search:
+        yield search
+
+
+#: what readers type, and the pages that answer it
+QUERIES = {
+    "retry": "suites data-plane simulations faq",
+    "retries": "suites data-plane simulations faq",
+    "CI": "ci import",
+    "secret": "suites security",
+    "install": "first-minute faq",
+    "PII": "recipes policies",
+    "mock": "simulations suites faq",
+    "macos": "security faq",
+    "mask": "security",
+    "export workspace": "rudderstack-export import",
+    "dedupe": "data-plane reference/yaml",
+    "how to assert": "suites",
+    "RudderStack": "rudderstack-export comparison",
+    "Segment": "comparison sdk/switching",
+    "compare": "replay comparison",
+    "timeout": "reference/yaml troubleshooting",
+    "rudder-cli": "comparison import rudderstack-export",
+    "klavyio": "catalogue",
+    "FACEBOOK_PIXEL": "catalogue",
+    "mixpanel": "catalogue sdk/switching",
+    "transfromation": "transformations",
+    "javascript library": "transformations",
+    "python transformation": "transformations recipes",
+    "tracking plan": "tracking-plans",
+    "violations": "tracking-plans reference/yaml",
+    "consent": "recipes sdk/privacy",
+    "gdpr delete user": "deletion",
+    "warehouse snowflake": "warehouse",
+    "dbt": "warehouse",
+    "snapshot": "suites reference/commands",
+    "matcher regex": "suites reference/matchers",
+    "$each": "suites reference/matchers",
+    "pytest fixture": "suites",
+    "playwright": "recipes data-plane",
+    "webhook source shopify": "sources source_catalogue",
+    "environment variables": "environments workspace",
+    "staging production": "environments",
+    "batch size": "batches",
+    "rate limit 429": "simulations batches suites data-plane",
+    "sandbox": "security",
+    "trust": "security",
+    "fail-on": "replay reference/commands",
+    "dead letter": "data-plane troubleshooting glossary",
+    "write key": "data-plane sdk/answers faq",
+    "virtual clock": "suites glossary",
+    "revenue ga4 mixpanel": "recipes policies",
+    "lineage": "lineage",
+    "mutation testing": "mutate",
+    "jupyter": "notebooks",
+    "parquet": "replay",
+    "custom destination": "own-destinations",
+    "openapi": "data-plane test-api",
+}
+
+
+def test_the_search_works_in_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A result can be printed with the command shown; nothing found is exit code 5, two requests are refused."""
+    assert main(["docs", "--search", "transfromation library"]) == 0
+    assert "  svctoolkit docs transformations#libraries\n" in capsys.readouterr().out
+    assert main(["docs", "transformations#libraries"]) == 0
+    assert capsys.readouterr().out.startswith("## Libraries\n")
+    assert main(["docs", "transformations#librarys"]) == 4
+    assert "unknown section of transformations 'librarys'. Did you mean 'libraries'?" in capsys.readouterr().err
+    assert main(["docs", "--search", "qqqqq"]) == 5
+    assert main(["docs", "--search", "retry", "--build", "public"]) == 4
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_search_finds_the_page(query: str, search: Search) -> None:
+    """Among the first three results, also with typos and with the words of readers."""
+    found = [entry["url"].partition(".html")[0] for entry in search(query, 3)]
+
+    assert set(found) & set(QUERIES[query].split()), found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -66,6 +67,24 @@ def test_a_release_has_a_bill_of_materials_and_attestations() -> None:
     assert order == sorted(order)
     (attest,) = [step for step in _steps("release.yml") if "attest" in step.get("uses", "")]
     assert attest["with"]["subject-path"] == "dist/*"
+
+
+def test_a_release_publishes_the_documentation() -> None:
+    """The folder that `svctoolkit docs --build` writes is what Pages gets."""
+    steps = _load("release.yml")["jobs"]["documentation"]["steps"]
+
+    assert any(step.get("run", "").endswith("svctoolkit docs --build public") for step in steps)
+    (upload,) = [step for step in steps if "upload-pages" in step.get("uses", "")]
+    assert upload["with"]["path"] == "public"
+
+
+def test_the_search_library_is_the_published_one() -> None:
+    """MiniSearch 7.2.0 of npm, `dist/umd/index.js`, without the line that names its source map; with its license."""
+    folder = REPOSITORY / "svctoolkit" / "cli" / "_site" / "minisearch"
+    text = (folder / "minisearch.js").read_bytes() + b"//# sourceMappingURL=index.js.map\n"
+
+    assert hashlib.sha256(text).hexdigest() == "03c27931eb603af1d3358579e9885eafdb6a2f5fa9929557b3e77d7e99d06d03"
+    assert "Permission is hereby granted, free of charge" in (folder / "LICENSE.txt").read_text(encoding="utf-8")
 
 
 def test_a_build_runs_no_scripts_of_packages() -> None:

@@ -1,22 +1,64 @@
-// Headings that have every word of the search, titles first.
+// The search box. The index is loaded when it is first used: / focuses it, arrows choose, Enter opens, Escape closes.
 const search = document.getElementById("search"), hits = document.getElementById("hits");
+const root = document.body.dataset.root;
+let find = null, chosen = -1;
 
-search.addEventListener("input", () => {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = words.length === 0 ? [] : INDEX.filter(([title, heading]) => {
-    const text = `${title} ${heading}`.toLowerCase();
-    return words.every((word) => text.includes(word));
+function load(file) {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    Object.assign(script, { src: root + file, onload: resolve, onerror: reject });
+    document.head.append(script);
   });
-  hits.replaceChildren(...found.slice(0, 20).map(([title, heading, address]) => {
+}
+
+async function prepare() {
+  prepare.started ??= ["minisearch.js", "ranking.js", "index.js"].reduce((done, file) => done.then(() => load(file)), Promise.resolve());
+  await prepare.started;
+  find ??= searcher(INDEX);
+}
+
+// The words around the first hit.
+function excerpt(text, words) {
+  const at = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
+  const start = Math.max(0, Math.min(...at, text.length) - 40);
+  return (at.length && start > 0 ? "…" : "") + text.slice(at.length ? start : 0, (at.length ? start : 0) + 110);
+}
+
+function show() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const found = words.length && find ? find(search.value) : [];
+  chosen = -1;
+  hits.replaceChildren(...found.map(({ page, heading, text, url }) => {
     const item = document.createElement("li"), link = document.createElement("a"), small = document.createElement("small");
-    link.href = document.body.dataset.root + address;
-    link.textContent = heading;
-    small.textContent = heading === title ? "" : title;
+    link.href = root + url;
+    link.textContent = heading === page ? page : `${page} › ${heading}`;
+    small.textContent = excerpt(text, words);
     link.append(small);
     item.append(link);
     return item;
   }));
-});
+  if (words.length && find && !found.length) hits.textContent = `No results for “${search.value}”`;
+}
+
+function choose(step) {
+  const links = hits.querySelectorAll("a");
+  links[chosen]?.classList.remove("chosen");
+  chosen = links.length ? (chosen + step + links.length) % links.length : -1;
+  links[chosen]?.classList.add("chosen");
+  links[chosen]?.scrollIntoView({ block: "nearest" });
+}
+
+search.addEventListener("focus", prepare);
+search.addEventListener("input", () => prepare().then(show));
 search.addEventListener("keydown", (event) => {
-  if (event.key === "Enter") hits.querySelector("a")?.click();
+  if (event.key === "ArrowDown") choose(1);
+  else if (event.key === "ArrowUp") choose(chosen < 0 ? 0 : -1);
+  else if (event.key === "Enter") hits.querySelectorAll("a")[Math.max(chosen, 0)]?.click();
+  else if (event.key === "Escape") { search.value = ""; show(); search.blur(); } else return;
+  event.preventDefault();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.metaKey || document.activeElement === search) return;
+  event.preventDefault();
+  search.focus();
 });

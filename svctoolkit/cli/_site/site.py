@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import posixpath
-import re
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 from svctoolkit.cli._command import Command
 from svctoolkit.cli._site import reference
 from svctoolkit.cli._site.pages import DOCS, NAVIGATION, title
+from svctoolkit.cli._site.search import SCRIPTS
+from svctoolkit.cli._site.sections import Section, entries, sections
 from svctoolkit.registry import Registry
 
 _HERE = files("svctoolkit.cli._site")
@@ -20,44 +22,51 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title} · svctoolkit</title><link rel="stylesheet" href="{root}style.css"></head>
 <body data-root="{root}"><input id="menu" type="checkbox" aria-label="Contents"><nav aria-label="Pages">
-<a class="home" href="{root}index.html">svctoolkit</a><input id="search" type="search" placeholder="Search"
-aria-label="Search the documentation"><ul id="hits"></ul>{navigation}</nav><main>{body}</main>
+<a class="home" href="{root}index.html">svctoolkit</a><input id="search" type="search" placeholder="Search ( / )"
+aria-label="Search the documentation" autocomplete="off"><ul id="hits" aria-live="polite"></ul>{navigation}</nav>
+<main>{body}</main>
 <aside aria-label="On this page">{contents}</aside>
-<script src="{root}index.js"></script><script src="{root}search.js"></script></body></html>
+<script src="{root}search.js"></script></body></html>
 """
 
 
-def write(folder: Path, commands: Registry[Command]) -> Path:
-    """Write the site to `folder` and return its first page. Raises `OSError` if it cannot be written."""
-    texts = {
-        name: (DOCS / f"{name}.md").read_text("utf-8")
+def texts(commands: Registry[Command]) -> dict[str, str]:
+    """The Markdown of every page by its name, in the order of the navigation; references are generated."""
+    generated = reference.pages(commands)
+    return {
+        name: generated[name] if name in generated else (DOCS / f"{name}.md").read_text("utf-8")
         for names in NAVIGATION.values()
         for name in names
-        if (DOCS / f"{name}.md").is_file()
     }
-    texts |= reference.pages(commands)
-    index = []
-    for name, text in texts.items():
-        body, headings = _render(text)
-        index += [[title(text), heading, f"{name}.html#{anchor}"] for _, heading, anchor in headings]
+
+
+def write(folder: Path, pages: Mapping[str, str]) -> Path:
+    """Write the site of these `texts` to `folder` and return its first page.
+
+    Raises `OSError` if it cannot be written.
+    """
+    for name, text in pages.items():
         file = folder / f"{name}.html"
         file.parent.mkdir(parents=True, exist_ok=True)
         root = "../" * name.count("/")
+        parts = sections(text)
         page = {
             "title": html.escape(title(text)),
             "root": root,
-            "navigation": _navigation(name, root, texts),
-            "body": body,
-            "contents": _contents(headings),
+            "navigation": _navigation(name, root, pages),
+            "body": _render(text, parts),
+            "contents": _contents(parts),
         }
         file.write_text(_PAGE.format_map(page), encoding="utf-8")
-    (folder / "index.js").write_text(f"const INDEX = {json.dumps(index, ensure_ascii=False)};\n", encoding="utf-8")
-    for asset in ("style.css", "search.js"):
-        (folder / asset).write_text((_HERE / asset).read_text("utf-8"), encoding="utf-8")
+    index = json.dumps(list(entries(pages)), ensure_ascii=False)
+    (folder / "index.js").write_text(f"const INDEX = {index};\n", encoding="utf-8")
+    for asset in ("style.css", "search.js", *SCRIPTS, "minisearch/LICENSE.txt"):
+        name = asset.rpartition("/")[2].replace("LICENSE", "minisearch-license")
+        (folder / name).write_text(_HERE.joinpath(asset).read_text("utf-8"), encoding="utf-8")
     return folder / "index.html"
 
 
-def _navigation(current: str, root: str, texts: dict[str, str]) -> str:
+def _navigation(current: str, root: str, texts: Mapping[str, str]) -> str:
     sections = []
     for section, names in NAVIGATION.items():
         links = "".join(
@@ -69,24 +78,20 @@ def _navigation(current: str, root: str, texts: dict[str, str]) -> str:
     return "".join(sections)
 
 
-def _contents(headings: list[tuple[int, str, str]]) -> str:
-    links = [f'<li><a href="#{anchor}">{html.escape(text)}</a></li>' for level, text, anchor in headings if level == 2]
+def _contents(parts: list[Section]) -> str:
+    links = [f'<li><a href="#{part.anchor}">{html.escape(part.heading)}</a></li>' for part in parts if part.level == 2]
     return f"<ul>{''.join(links)}</ul>" if len(links) > 1 else ""
 
 
-def _render(text: str) -> tuple[str, list[tuple[int, str, str]]]:
-    """The HTML of a page, and its headings: level, text, anchor."""
+def _render(text: str, parts: list[Section]) -> str:
+    """The HTML of a page. Its headings get the anchors of its sections, in order."""
     import mistune
 
-    headings: list[tuple[int, str, str]] = []
+    anchors = (part.anchor for part in parts)
 
     class Renderer(mistune.HTMLRenderer):
         def heading(self, text: str, level: int, **_: Any) -> str:
-            plain = html.unescape(re.sub("<[^>]*>", "", text))
-            anchor = _anchor(plain)
-            while anchor in {other for _, _, other in headings}:
-                anchor += "-1"
-            headings.append((level, plain, anchor))
+            anchor = next(anchors)
             link = f'<a class="anchor" href="#{anchor}" aria-hidden="true">#</a>'
             return f'<h{level} id="{anchor}">{text}{link}</h{level}>\n'
 
@@ -100,9 +105,4 @@ def _render(text: str) -> tuple[str, list[tuple[int, str, str]]]:
             return f'<div class="table"><table>{text}</table></div>\n'
 
     markdown = mistune.create_markdown(renderer=Renderer(escape=False), plugins=["table"])
-    return str(markdown(text)), headings
-
-
-def _anchor(heading: str) -> str:
-    """The same anchor as GitHub, so that links work in both."""
-    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+    return str(markdown(text))
