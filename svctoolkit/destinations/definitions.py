@@ -84,12 +84,16 @@ def get(name: str) -> Definition:
 
     Names are upper-case. Raises `UnknownName`, which suggests the type for a display name such as HubSpot.
     """
-    stored = _decode(name)
-    if stored is None and name in CATALOGUE:
-        return definition(name, CATALOGUE[name])
-    if stored is None:
+    found = known(name)
+    if found is None:
         raise UnknownName("destination type", name, names(), hint=suggestion(name))
-    return stored
+    return found
+
+
+def known(name: str) -> Definition | None:
+    """Return the definition of one type as `get` does; None for an unknown one, without the cost of a suggestion."""
+    stored = _decode(name)
+    return definition(name, CATALOGUE[name]) if stored is None and name in CATALOGUE else stored
 
 
 def suggestion(title: str) -> str:

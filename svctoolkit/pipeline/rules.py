@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from svctoolkit.destinations import CATALOGUE, definitions
-from svctoolkit.errors import UnknownName
 from svctoolkit.events import EVENT_TYPES, RECORD
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
@@ -49,11 +48,9 @@ def exclusion(event: Mapping[str, Json], source: Source, destination: Destinatio
     """Return why the destination does not receive the event, or an empty string."""
     if not destination.enabled:
         return "the destination is disabled"
-    try:
-        definition = definitions.get(destination.type)
-    except UnknownName:  # a user-defined type: its mapping decides what it accepts
-        own = CATALOGUE[destination.type].title if destination.type in CATALOGUE else destination.type
-        return _by_integrations(event.get("integrations"), own)
+    definition = definitions.known(destination.type)
+    if definition is None:  # the stages report it
+        return _by_integrations(event.get("integrations"), destination.type)
     config = destination.config
     kind = event.get("type")
     event_type = kind.strip().lower() if isinstance(kind, str) else ""

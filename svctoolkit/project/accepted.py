@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from svctoolkit.destinations import CATALOGUE, definitions
-from svctoolkit.errors import UnknownName
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Destination
@@ -11,9 +10,8 @@ from svctoolkit.workspace import Destination
 
 def accepted_types(destination: Destination) -> list[str]:
     """Return the event types that a destination takes in cloud mode; none for a type that has device mode only."""
-    try:
-        definition = definitions.get(destination.type)
-    except UnknownName:
+    definition = definitions.known(destination.type)
+    if definition is None:
         return list(EVENT_TYPES)
     if definition.modes and not {"cloud", "hybrid"} & set(definition.modes):
         return []

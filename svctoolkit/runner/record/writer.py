@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from svctoolkit import yamlfile
 from svctoolkit.destinations import definitions
-from svctoolkit.errors import ConfigError, Problem, UnknownName
+from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import NO_TRANSFORMATION
@@ -226,10 +226,8 @@ def _with_expectation(head: dict[str, Any], scenario: dict[str, Any], workspace:
 def _gets_none(workspace: Workspace, key: str) -> bool:
     """Return whether a destination gets no event at all: it is disabled, or only a client's SDK sends to it."""
     destination = workspace.destinations[key]
-    try:
-        modes = definitions.get(destination.type).modes
-    except UnknownName:
-        modes = []
+    definition = definitions.known(destination.type)
+    modes = definition.modes if definition else []
     return not destination.enabled or (bool(modes) and not {"cloud", "hybrid"} & set(modes))
 
 

@@ -11,7 +11,6 @@ from starlette.routing import Route
 
 from svctoolkit import __version__
 from svctoolkit.destinations import definitions
-from svctoolkit.errors import UnknownName
 from svctoolkit.events.builders import iso
 from svctoolkit.secrets import MASK, Masker
 from svctoolkit.server.ingest.keys import UnknownKeys, basic_user, source_of
@@ -116,10 +115,8 @@ class SourceConfig:
 
 def _destination(destination: Destination, source_type: str) -> dict[str, Any]:
     """Return a destination as clients see it, without secrets, even those in lists."""
-    try:
-        title = definitions.get(destination.type).display_name
-    except UnknownName:
-        title = destination.type
+    definition = definitions.known(destination.type)
+    title = definition.display_name if definition else destination.type
     return {
         "id": destination.id,
         "name": destination.name,
