@@ -112,7 +112,6 @@ QUERIES = {
     "CI": "ci import",
     "secret": "suites security",
     "install": "first-minute faq",
-    "PII": "recipes policies",
     "mock": "simulations suites faq",
     "macos": "security faq",
     "mask": "security",
@@ -157,7 +156,6 @@ QUERIES = {
     "mutation testing": "mutate",
     "jupyter": "notebooks",
     "parquet": "replay",
-    "custom destination": "own-destinations",
     "openapi": "data-plane test-api",
 }
 
