@@ -12,11 +12,11 @@
 >>> orders = [events.track("Order Completed", user_id="u1", properties={"revenue": n}) for n in range(3)]
 >>> compare(orders, before, after)
 3 events, 1 destination: 3 changed
-hook
-  changed  body.JSON.properties.revenue: number -> text in 3 events of Order Completed; because of transformation clean
-           [0]  0 -> "0"
-           [1]  1 -> "1"
-           [2]  2 -> "2"
+types: because of transformation clean
+  changed  hook: body.JSON.properties.revenue: number -> text in 3 events of Order Completed
+    [0]  0 -> "0"
+    [1]  1 -> "1"
+    [2]  2 -> "2"
 """
 
 from __future__ import annotations

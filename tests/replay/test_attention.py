@@ -73,16 +73,16 @@ def test_a_value_that_is_no_longer_hashed_is_personal_data(unhashed: Comparison)
 
     assert lines[1] == "PERSONAL DATA: plain e-mail addresses now reach hook in 12 events"
     assert unhashed.personal == {"hook": {"email": 12}}
-    assert lines[3].startswith("  PERSONAL DATA  body.JSON.properties.email: plain e-mail addresses in 12 events")
+    assert any(line.startswith("  PERSONAL DATA  hook: body.JSON.properties.email: plain e-mail") for line in lines)
     assert [breach.condition for breach in unhashed.breaches("personal>0")] == ["personal>0"]
 
 
 def test_the_news_come_first_and_the_rest_is_one_line(unhashed: Comparison) -> None:
-    """Personal data, then failures; destinations that are the same share the last line."""
+    """A story for each cause, failures before other changes; destinations that are the same share the last line."""
     lines = repr(unhashed).splitlines()
-    titles = [line.split()[0] for line in lines[2:] if not line.startswith(" ")]
+    titles = [line for line in lines[2:] if not line.startswith(" ")]
 
-    assert titles[:2] == ["hook", "mail"]
+    assert titles[:2] == ["failing: because of transformation last", "personal data: because of transformation first"]
     assert lines[-1] == "quiet0, quiet1, quiet2: 12 same each"
 
 
@@ -97,6 +97,25 @@ def test_markdown_and_html_have_the_same_order(unhashed: Comparison, tmp_path: P
         body = text.partition("36 same")[2]
         assert body.index("plain e-mail addresses now reach hook") < body.index("newly failing")
         assert body.count("quiet1") == 1
+
+
+def test_reports_begin_with_the_verdict_and_have_one_story_for_each_cause(unhashed: Comparison) -> None:
+    """JSON, HTML and annotations; a cause at several destinations is one story, with a bar for each day."""
+    from svctoolkit.replay import REPORTS
+
+    events = [{**order(n), "timestamp": f"2026-11-{day:02}T10:00:00Z"} for n, day in enumerate((1, 1, 3))]
+    result = compare(events, shop(plain, plain), shop(failing, failing))
+    result.verdict = result.breaches("lost>0")
+    told = result.to_dict()
+
+    assert told["verdict"] == "failed"
+    assert [story["severity"] for story in told["stories"]] == ["failing", "failing"]
+    assert told["stories"][0]["days"] == {"2026-11-01": 2, "2026-11-03": 1}
+    assert repr(result).startswith("failed: 1 failure condition met\n  lost>0: 6 lost\n")
+    assert "by day, 2026-11-01 to 2026-11-03  █ ▄" in repr(result)
+    assert result.to_html().index("1 failure condition met") < result.to_html().index("by day")
+    annotations = REPORTS["github"].text(unhashed, [], "")
+    assert annotations.startswith("::warning title=mail%3A failing%3A because of transformation last::newly failing")
 
 
 @pytest.mark.parametrize(("before", "after"), [(plain, lowered), (plain, moved), (plain, hashed), (lowered, plain)])

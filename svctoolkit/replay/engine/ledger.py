@@ -99,7 +99,6 @@ class Ledger:
         self, record: Record, before: Outcome, after: Outcome, how: Difference, changes: Sequence[Change]
     ) -> str:
         """Add the event to its groups; return its kind, `accepted` if all of them are."""
-        head = self._book.head(record)
         listed = [(c.path, *c.sides()) for c in changes[:_SHOWN]]
         if how.kind != "changed":
             texts = [self._words(before), self._words(after)]
@@ -107,9 +106,9 @@ class Ledger:
                 side.key if side.rule else text_template(t) if side.reason else t
                 for t, side in zip(texts, (before, after), strict=True)
             )
-            ended = (record, after.passage) if after.passage is not None and after.status != "delivered" else None
-            seen = Seen(stage=ended[1].fate.by if ended else "")
-            kind, group = self._add(head, (how.kind, "", old, new), (texts[0], texts[1]), listed, seen, ended)
+            ended = after.passage if after.status != "delivered" else None
+            seen = Seen(stage=ended.fate.by if ended else "")
+            kind, group = self._add(record, (how.kind, "", old, new), (texts[0], texts[1]), listed, seen, ended)
             _name_rules(group, before, after)
             # No difference to look at, but the whole payload is new at this destination, and so is its personal data.
             if kind == "newly delivered":
@@ -123,7 +122,7 @@ class Ledger:
             key = _key(change, clear, before, after, fixed=change.path in how.fixed)
             exposed.setdefault(key, []).extend(new_personal_data(change, before.output))
             if key not in kinds:
-                kinds[key], group = self._add(head, key, clear.sides(), listed, Seen(clear.before, clear.after))
+                kinds[key], group = self._add(record, key, clear.sides(), listed, Seen(clear.before, clear.after))
                 groups[key] = group if kinds[key] != "accepted" else None
                 if change.path == "error":
                     _name_rules(group, before, after)
@@ -156,13 +155,14 @@ class Ledger:
 
     def _add(
         self,
-        head: dict[str, str],
+        record: Record,
         key: _Key,
         sides: tuple[str, str],
         listed: _Listed,
         seen: Seen,
-        ended: tuple[Record, Passage] | None = None,
+        ended: Passage | None = None,
     ) -> tuple[str, Group | None]:
+        head = self._book.head(record)
         event = head["event_name"] or head["event_type"]
         kind, *what = key
         accepting = self._book.review.accepting((self._destination, *key), event, seen)
@@ -172,8 +172,8 @@ class Ledger:
         group = self._book.sum.group(self._destination, kind, *what)
         if group is not None:
             if ended is not None and self._decides is not None:
-                self._book.sum.decide(group, ended[1].fate.by, partial(self._decides, *ended))
-            self._book.sum.show(group, event, Example(head["place"], head["event_id"], *sides, listed))
+                self._book.sum.decide(group, ended.fate.by, partial(self._decides, record, ended))
+            self._book.sum.show(group, record, event, Example(head["place"], head["event_id"], *sides, listed))
         return kind, group
 
     def _row(self, head: dict[str, str], before: Outcome, after: Outcome, kind: str, changes: Sequence[Change]) -> None:

@@ -49,5 +49,8 @@ class Police:
             head = self._book.head(record)
             value = "" if breach.value is None else words(str(breach.value), masker)
             self._book.sum.show(
-                group, head["event_name"] or head["event_type"], Example(record.place, head["event_id"], after=value)
+                group,
+                record,
+                head["event_name"] or head["event_type"],
+                Example(record.place, head["event_id"], after=value),
             )

@@ -72,7 +72,7 @@ def _count(
     group = engine.sum.group(destination, fate.status, path, rule, alike)
     if group is not None:
         engine.sum.decide(group, fate.by, partial(decides, record, passage, route))
-        engine.sum.show(group, event, Example(record.place, head["event_id"], after=reason))
+        engine.sum.show(group, record, event, Example(record.place, head["event_id"], after=reason))
 
 
 def _mask_words(engine: Engine, masker: Masker, text: str) -> str:
@@ -93,7 +93,7 @@ def _add_loss(engine: Engine, record: Record, loss: Loss | CodeLoss, route: Rout
             if key not in engine.lines:
                 engine.lines[key] = route.masker.text(locate_value(loss.path, number, record.event, route, None))
             group.decides = engine.lines[key]
-        engine.sum.show(group, event, Example(record.place, head["event_id"], after=text))
+        engine.sum.show(group, record, event, Example(record.place, head["event_id"], after=text))
 
 
 def _count_lost(
@@ -109,7 +109,10 @@ def _count_lost(
             if not group.count and isinstance(loss.value, str):
                 group.decides = engine.words(next(paths_of(record.event, loss.value), ""), masker)
             engine.sum.show(
-                group, event, Example(record.place, head["event_id"], after=engine.words(loss.value_text, masker))
+                group,
+                record,
+                event,
+                Example(record.place, head["event_id"], after=engine.words(loss.value_text, masker)),
             )
 
 

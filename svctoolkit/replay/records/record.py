@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -13,6 +14,8 @@ import msgspec
 PIECE_BYTES = 4 << 20
 PIECE_RECORDS = 2000
 _SHOWN = 200
+_TIMES = ("receivedAt", "timestamp", "originalTimestamp")
+_DAY = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d)")
 #: The lines or rows of a piece to read, or None for all.
 Lines: TypeAlias = Container[int] | None
 
@@ -40,6 +43,15 @@ class Record(msgspec.Struct, frozen=True):
     source: str = ""
     repeats: bool = False
     stratum: str = ""
+
+    @property
+    def day(self) -> str:
+        """The day of the event, as written in its time (`2026-11-26`); empty without one."""
+        for name in _TIMES:
+            text = self.event.get(name)
+            if isinstance(text, str) and _DAY.match(text):
+                return text[:10]
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import printable, shows
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines
+from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, verdict_lines
 from svctoolkit.replay.results.group_contrasts import Contrasts
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
-from svctoolkit.replay.results.results import _Result
+from svctoolkit.replay.results.results import Comparison, _Result
+from svctoolkit.replay.results.stories import Story, day_bars, number_lines, stories
 from svctoolkit.replay.results.summary import head, notes, text
-from svctoolkit.replay.results.text import anchor, count_words, describe
+from svctoolkit.replay.results.text import anchor, count_words, describe, describe_outcome
 from svctoolkit.replay.tally.tally import Example, Group
 from svctoolkit.results import blocks
 from svctoolkit.results.contrast import Traits
@@ -22,6 +23,7 @@ from svctoolkit.results.contrast import Traits
 _MOST = 500  # groups per destination
 _KINDS: dict[str, display.Kind] = {
     "changed": "warning",
+    "breach": "error",
     "newly dropped": "error",
     "newly delivered": "ok",
     "newly failing": "error",
@@ -78,28 +80,55 @@ def _contrasts(result: _Result) -> Contrasts:
 
 
 def _blocks(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
+    if lines := verdict_lines(result):
+        yield display.message("\n".join(lines), "error" if result.verdict else "ok")
     yield from (display.message(line, "error") for line in personal_lines(result))
     yield from (Html(f"<p>{escape(line)}</p>") for line in result.lost.lines())
     urgent = news(result)
-    for destination, groups in urgent.items():
-        more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""
-        counts = count_words(result.counts[destination])
-        inner = (_group(group, contrasts.of(group)) for group in groups[:_MOST])
-        summary = [Html(f"<p>{escape(counts)}</p>"), *inner, more]
-        place = Html(f'<a id="{anchor(destination)}"></a>')
-        yield display.section(destination, place, *summary)
+    if isinstance(result, Comparison):
+        yield from _stories(result, contrasts)
+    else:
+        yield from _destinations(result, urgent, contrasts)
     yield from (Html(f'<p class="dim">{escape(line)}</p>') for line in quiet_lines(result, urgent))
     for destination in (key for key in result.counts if key not in urgent):
         groups = [group for group in result.groups if group.destination == destination]
-        if groups:
-            inner = (_group(group, contrasts.of(group)) for group in groups[:_MOST])
+        if groups and not isinstance(result, Comparison):
+            inner = (_group(group, contrasts.of(group), describe(group)) for group in groups[:_MOST])
             yield Html(display.more(destination, *inner))
     yield from (display.message(note, "plain") for note in notes(result))
 
 
-def _group(group: Group, traits: Traits) -> Html:
+def _destinations(result: _Result, urgent: Mapping[str, Sequence[Group]], contrasts: Contrasts) -> Iterator[Html]:
+    for destination, groups in urgent.items():
+        more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""
+        counts = count_words(result.counts[destination])
+        inner = (_group(group, contrasts.of(group), describe(group)) for group in groups[:_MOST])
+        summary = [Html(f"<p>{escape(counts)}</p>"), *inner, more]
+        place = Html(f'<a id="{anchor(destination)}"></a>')
+        yield display.section(destination, place, *summary)
+
+
+def _stories(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
+    linked = set[str]()
+    for story in stories(result.groups)[:_MOST]:
+        places = [Html(f'<a id="{anchor(key)}"></a>') for key in story.destinations if key not in linked]
+        linked.update(story.destinations)
+        inner = [
+            _group(group, contrasts.of(group), f"{group.destination}: {describe_outcome(group)}")
+            for group in story.groups[:_MOST]
+        ]
+        yield display.section(story.title, *places, _picture(story), *inner)
+
+
+def _picture(story: Story) -> Html:
+    """Return when a story happened, and how its numbers changed. Drawings belong here, too."""
+    lines = [*filter(None, [day_bars(story.days)]), *number_lines(story.groups[0])]
+    return Html("".join(f"<pre>{escape(line)}</pre>" for line in lines))
+
+
+def _group(group: Group, traits: Traits, description: str) -> Html:
     kind = "error" if group.personal else _KINDS[group.kind]
-    title = Html(f"{display.pill(label(group), kind)} {escape(describe(group))}")
+    title = Html(f"{display.pill(label(group), kind)} {escape(description)}")
     return display.more(title, blocks.common(traits), *map(_example, group.examples))
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from svctoolkit.json_types import Json
+from svctoolkit.replay.results.stories import stories
 from svctoolkit.replay.tally.tally import plain
 
 
 def as_json(result: Json) -> dict[str, Json]:
     """Return everything except the rows of a result of a replay or comparison."""
+    verdict = result.verdict
     return {
+        "verdict": None if verdict is None else "failed" if verdict else "passed",
+        "breaches": [breach._asdict() for breach in verdict or ()],
+        "stories": [story.to_dict() for story in stories(result.groups)],
         "complete": result.complete,
         "records": result.records,
         "events": result.events,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from svctoolkit.replay.results.results import _Result
-from svctoolkit.replay.results.text import count_words, plural_s
+from svctoolkit.replay.results.stories import Story
+from svctoolkit.replay.results.text import count_words, describe_outcome, plural_s
 from svctoolkit.replay.tally.exposure import KIND_WORDS
 from svctoolkit.replay.tally.tally import Group
 
@@ -37,12 +38,43 @@ def news(result: _Result) -> dict[str, list[Group]]:
 
 
 def personal_lines(result: _Result) -> list[str]:
-    """Return one line per destination that plain personal data now reaches, and per kind of data."""
+    """Return one line per kind of plain personal data that is new, with the destinations that it reaches."""
+    reached: dict[tuple[str, int], list[str]] = {}
+    for destination, kinds in result.tally.personal.items():
+        for kind, count in sorted(kinds.items(), key=lambda item: -item[1]):
+            reached.setdefault((kind, count), []).append(destination)
     return [
-        f"{PERSONAL}: plain {KIND_WORDS[kind]} now reach {destination} in {count:,} event{plural_s(count)}"
-        for destination, kinds in result.tally.personal.items()
-        for kind, count in sorted(kinds.items(), key=lambda item: -item[1])
+        f"{PERSONAL}: plain {KIND_WORDS[kind]} now reach {_names(keys)} in {count:,} event{plural_s(count)}"
+        + (" each" if len(keys) > 1 else "")
+        for (kind, count), keys in reached.items()
     ]
+
+
+def _names(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:_FEW]) + (f" and {len(keys) - _FEW} more" if len(keys) > _FEW else "")
+
+
+def story_lines(story: Story) -> dict[str, list[Group]]:
+    """Return the lines of a story, each with its groups: the same at several destinations is one line."""
+    alike: dict[str, list[Group]] = {}
+    for group in story.groups:
+        alike.setdefault(f"{label(group)}  {describe_outcome(group)}", []).append(group)
+    lines: dict[str, list[Group]] = {}
+    for text, groups in alike.items():
+        kind, _, what = text.partition("  ")
+        lines[f"{kind}  {_names([group.destination for group in groups])}: {what}"] = groups
+    return lines
+
+
+def verdict_lines(result: _Result) -> list[str]:
+    """Return whether a check passes, and the conditions and policies that fail it; empty if nothing was checked."""
+    if result.verdict is None:
+        return []
+    if not result.verdict:
+        return ["passed: no failure condition is met"]
+    many = len(result.verdict)
+    conditions = [f"  {breach.condition}: {breach.text}" for breach in result.verdict]
+    return [f"failed: {many} failure condition{plural_s(many)} met", *conditions]
 
 
 def quiet_lines(result: _Result, others: Mapping[str, Sequence[Group]]) -> Iterator[str]:
@@ -54,5 +86,4 @@ def quiet_lines(result: _Result, others: Mapping[str, Sequence[Group]]) -> Itera
             why = f" ({reasons.pop()})" if len(reasons) == 1 and set(counts) == {"filtered"} else ""
             by_outcome.setdefault(count_words(counts) + why, []).append(key)
     for outcome, keys in by_outcome.items():
-        more = f" and {len(keys) - _FEW} more" if len(keys) > _FEW else ""
-        yield f"{', '.join(keys[:_FEW])}{more}: {outcome}{' each' if len(keys) > 1 else ''}"
+        yield f"{_names(keys)}: {outcome}{' each' if len(keys) > 1 else ''}"

@@ -56,7 +56,7 @@ class _Result(Displayed, ArrowOut):
     - `unread`: the places from which on a file could not be read, for example because it is truncated
     - `source_rules`: sources whose tracking plans (or being disabled) matter, if none was chosen; `sourceless` counts
       the events that they were not applied to
-    - `out`: the folder with the rows as Parquet, if any
+    - `out`: the folder with the rows as Parquet, if any; `verdict`: what `breaches` returned, for reports
     """
 
     tally: Tally
@@ -77,6 +77,7 @@ class _Result(Displayed, ArrowOut):
     source_rules: Sequence[str] = ()
     accepted: Sequence[Accepted] = ()
     policies: Policies = field(default_factory=lambda: Policies.of([]))
+    verdict: Sequence[Breach] | None = None
 
     @property
     def exceeded(self) -> Sequence[Exceeded]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines
+from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, story_lines, verdict_lines
 from svctoolkit.replay.results.gates import source_text
-from svctoolkit.replay.results.results import _Result
+from svctoolkit.replay.results.results import Comparison, _Result
+from svctoolkit.replay.results.stories import day_bars, number_lines, stories
 from svctoolkit.replay.results.text import count_words, describe, example_line, plural_s
+from svctoolkit.replay.tally.tally import Group
 
-_MOST = 20  # groups per destination
+_MOST = 20  # stories, or groups per destination
+_MOST_OF_STORY = 12  # groups
 _REJECTS = 5
 
 
@@ -19,11 +22,21 @@ def text(result: _Result) -> str:
 
 
 def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
-    """Yield a line with the totals, what needs attention (at most `most` groups per destination), and the rest."""
+    """Yield the verdict, the totals, what needs attention (at most `most` stories, or groups per destination), and the
+    rest.
+    """
+    yield from verdict_lines(result)
     yield head(result)
     yield from personal_lines(result)
     yield from result.lost.lines()
     urgent = news(result)
+    yield from _stories(result, most) if isinstance(result, Comparison) else _destinations(result, urgent, most)
+    if len(result.counts) > 1 or result.groups:
+        yield from quiet_lines(result, urgent)
+    yield from notes(result)
+
+
+def _destinations(result: _Result, urgent: Mapping[str, Sequence[Group]], most: int) -> Iterator[str]:
     for destination, groups in urgent.items():
         yield f"{destination}" + (f"  {count_words(result.counts[destination])}" if len(result.counts) > 1 else "")
         width = max(len(label(group)) for group in groups[:most])
@@ -32,9 +45,24 @@ def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
             yield from (f"  {'':<{width}}  {example}" for example in map(example_line, group.examples))
         if len(groups) > most:
             yield f"  and {len(groups) - most:,} more groups"
-    if len(result.counts) > 1 or result.groups:
-        yield from quiet_lines(result, urgent)
-    yield from notes(result)
+
+
+def _stories(result: _Result, most: int) -> Iterator[str]:
+    told = stories(result.groups)
+    for story in told[:most]:
+        yield story.title
+        shown = set[str]()
+        for text, groups in list(story_lines(story).items())[:_MOST_OF_STORY]:
+            yield f"  {text}"
+            yield from (f"    {line}" for line in number_lines(groups[0]))
+            yield from (f"    {line}" for line in map(example_line, groups[0].examples) if line not in shown)
+            shown.update(map(example_line, groups[0].examples))  # the same event at several destinations
+        if len(story.groups) > _MOST_OF_STORY:
+            yield f"  and {len(story.groups) - _MOST_OF_STORY:,} more groups"
+        if bars := day_bars(story.days):
+            yield f"  {bars}"
+    if len(told) > most:
+        yield f"and {len(told) - most:,} more causes"
 
 
 def head(result: _Result) -> str:

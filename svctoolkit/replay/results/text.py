@@ -21,17 +21,22 @@ def count_words(counts: Mapping[str, int]) -> str:
 
 
 def describe(group: Group) -> str:
+    """Return a description of a group, what decides its outcome, and the edit that it is due to."""
+    because = group.because.text if group.because is not None else ""
+    return "; ".join(filter(None, (describe_outcome(group), because)))
+
+
+def describe_outcome(group: Group) -> str:
     """Return a description of a group, and what decides its outcome: for losses, where the value is in the event."""
     what = _describe(group)
     if group.kind == "lossy" and group.stage != "user_transform":
         return f"{what}; from {group.decides}" if group.decides else what
     if group.kind == "lossy":
         return what
-    because = group.because.text if group.because is not None else ""
     # A line that was edited is named once, and says more than its transformation.
-    is_named = group.is_edited or (because and group.stage == "user_transform" and ":" not in group.decides)
+    is_named = group.is_edited or (group.because and group.stage == "user_transform" and ":" not in group.decides)
     decides = decision_text(group.stage, group.decides) if group.decides and not is_named else ""
-    return "; ".join(filter(None, (what, decides, because)))
+    return "; ".join(filter(None, (what, decides)))
 
 
 def decision_text(stage: str, decides: str) -> str:

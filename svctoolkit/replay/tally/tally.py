@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from svctoolkit.json_types import Json
-from svctoolkit.replay.records.record import Reject
+from svctoolkit.replay.records.record import Record, Reject
 from svctoolkit.replay.tally.because import Because
 from svctoolkit.replay.tally.losses import LossCount, LossSum
 from svctoolkit.replay.tally.numbers import Numbers
@@ -55,7 +55,8 @@ class Group(msgspec.Struct):
     continue. For mappings, these settings are determined for the first fifty groups of a chunk. `personal` counts the
     events of a comparison in which plain personal data is new at the destination, by kind (`email`, `phone`, `name`,
     `date`, `text`, `ip`, `place`). `values` counts what identifies the new values of a change, as JSON text: the
-    first of them. `because` are the edits that a group of a comparison is due to; None if that was not determined.
+    first of them. `because` are the edits that a group of a comparison is due to; None if that was not
+    determined. `days` counts its events by day (UTC), as far as they have a time.
     """
 
     destination: str
@@ -74,6 +75,7 @@ class Group(msgspec.Struct):
     personal: dict[str, int] = {}
     values: dict[str, int] = {}
     because: Because | None = None
+    days: dict[str, int] = {}
 
     @property
     def before_label(self) -> str:
@@ -100,9 +102,12 @@ class Group(msgspec.Struct):
         edits = self.because.edits if self.because is not None else ()
         return any(f"{self.decides}:".startswith(f"{edit.what}:") for edit in edits)
 
-    def add(self, event: str, example: Example, most: int) -> None:
-        """Add an event, with its name; at most `most` are examples."""
+    def add(self, event: str, example: Example, day: str, most: int) -> None:
+        """Add an event, with its name and day; at most `most` are examples."""
         self.count += 1
+        if day and (day in self.days or len(self.days) < _MOST_NAMES):
+            self.days = self.days or {}
+            self.days[day] = self.days.get(day, 0) + 1
         self._count(event, 1)
         if len(self.examples) < most:
             self.examples = [*self.examples, example]
@@ -115,6 +120,7 @@ class Group(msgspec.Struct):
             self._count(event, count)
         self.examples = [*self.examples, *other.examples][:EXAMPLES]
         self.personal = add_counts(self.personal, other.personal)
+        self.days = add_counts(self.days, other.days)
         both = add_counts(self.values, other.values)
         self.values = dict(list(both.items())[:MOST_VALUES])
         if other.numbers is not None:
@@ -261,9 +267,9 @@ class Sum:
             group = self._groups[key] = Group(*key)
         return group
 
-    def show(self, group: Group, event: str, example: Example) -> None:
+    def show(self, group: Group, record: Record, name: str, example: Example) -> None:
         """Add an event with this name to a group."""
-        group.add(event, example, self._examples)
+        group.add(name, example, record.day, self._examples)
 
     def decide(self, group: Group, stage: str, measure: Callable[[], str]) -> None:
         """Record the stage where the events of a group stopped and, for its first event, what decides that."""

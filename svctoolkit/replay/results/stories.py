@@ -1,0 +1,156 @@
+"""The groups of a result as stories: one for each cause, over all destinations, the most severe first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from svctoolkit.json_types import Json
+from svctoolkit.replay.tally.differences import LOST
+from svctoolkit.replay.tally.tally import Group
+
+#: From what must be looked at first to what is as configured.
+SEVERITIES: Final = ("policy", "lost", "failing", "personal data", "types", "values", "other")
+_LEVELS: Final = "▁▂▃▄▅▆▇█"
+_MOST_DAYS: Final = 62  # more are summed up week by week
+_STEPS: Final = (
+    "-more", "-100%", "-10%", "-1%", "-0.1%", "-1e-6", "-1e-9", "1e-9", "1e-6", "0.1%", "1%", "10%", "100%", "more",
+)  # fmt: skip
+
+
+def severity(group: Group) -> str:
+    """Return how urgent a group is. An event that failed and is dropped now is lost: it did not get better."""
+    if group.kind == "breach":
+        return "policy"
+    is_lost_now = group.path == "fate" or (group.path.startswith(LOST) and group.before == "nothing")
+    if group.kind in ("newly dropped", "dropped", "lossy") or (group.kind == "changed" and is_lost_now):
+        return "lost"
+    if group.kind in ("newly failing", "failed"):
+        return "failing"
+    if group.personal:
+        return "personal data"
+    if group.kind != "changed":
+        return "other"
+    return "values" if group.before == group.after else "types"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """Groups with one cause: the edits that they are due to, or else the same place, rule or change.
+
+    `because` is the cause as text, empty if it is not known.
+    """
+
+    severity: str
+    because: str
+    groups: tuple[Group, ...]
+
+    @property
+    def destinations(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(group.destination for group in self.groups))
+
+    @property
+    def count(self) -> int:
+        """The number of events in the largest group."""
+        return max(group.count for group in self.groups)
+
+    @property
+    def days(self) -> dict[str, int]:
+        """Day (UTC) -> events of the largest group on that day."""
+        return max(self.groups, key=lambda group: group.count).days
+
+    @property
+    def edited(self) -> tuple[str, int]:
+        """The file and line of the first edit in code; an empty name if there is none."""
+        for group in self.groups:
+            for edit in group.because.edits if group.because is not None else ():
+                name, _, line = edit.what.rpartition(":")
+                number = line.partition("-")[0].partition(",")[0].partition(" ")[0]
+                if name and number.isdecimal():
+                    return name, int(number)
+        return "", 0
+
+    @property
+    def title(self) -> str:
+        """The severity, and the cause if it is known."""
+        return f"{self.severity}: {self.because}" if self.because else self.severity
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the story as JSON; its groups as their keys."""
+        return {
+            "severity": self.severity,
+            "because": self.because,
+            "destinations": list(self.destinations),
+            "groups": [list(group.key) for group in self.groups],
+            "days": self.days,
+        }
+
+
+def stories(groups: Iterable[Group]) -> list[Story]:
+    """Return one story for each cause, the most severe first, then the one with the most events."""
+    by_cause: dict[tuple[str, ...], list[Group]] = {}
+    for group in groups:
+        by_cause.setdefault(_cause(group), []).append(group)
+    found = []
+    for of in by_cause.values():
+        of.sort(key=lambda group: (_rank(group), -group.count))
+        because = of[0].because.text if of[0].because is not None else ""
+        found.append(Story(severity(of[0]), because, tuple(of)))
+    return sorted(found, key=lambda story: (_rank(story.groups[0]), -story.count))
+
+
+def _cause(group: Group) -> tuple[str, ...]:
+    because = group.because
+    if because is not None and because.edits and group.kind != "accepted":
+        return because.how, *(edit.what for edit in because.edits)
+    return group.kind, group.path, group.before, group.after, group.decides
+
+
+def _rank(group: Group) -> int:
+    return SEVERITIES.index(severity(group))
+
+
+def day_bars(days: dict[str, int]) -> str:
+    """Return `2026-11-01 to 2026-11-06 ▁▁▃█▆▇`: a bar for each day, or each week; empty for a single day."""
+    numbers = {number: count for day, count in days.items() if (number := _ordinal(day))}
+    if len(numbers) < 2:
+        return ""
+    first, last = min(numbers), max(numbers)
+    step = 1 if last - first < _MOST_DAYS else 7
+    totals = Counter[int]()
+    for number, count in numbers.items():
+        totals[(number - first) // step] += count
+    bars = _bars([totals[n] for n in range(min((last - first) // step + 1, _MOST_DAYS))])
+    unit = "day" if step == 1 else "week"
+    return f"by {unit}, {date.fromordinal(first)} to {date.fromordinal(last)}  {bars}"
+
+
+def _ordinal(day: str) -> int:
+    """Return the number of a day; 0 for one that does not exist."""
+    try:
+        return date.fromisoformat(day).toordinal()
+    except ValueError:
+        return 0
+
+
+def number_lines(group: Group) -> Iterator[str]:
+    """Yield the numbers of a group before and after, and a bar for each size of change."""
+    numbers = group.numbers
+    if numbers is None or numbers.count < 2:
+        return
+    for name, (least, total, greatest) in (("before", numbers.before), ("after", numbers.after)):
+        yield f"{name:<6}  {least:.6g} to {greatest:.6g}, {total / numbers.count:.6g} on average"
+    sizes = [step for step in _STEPS if numbers.relative.get(step)]
+    if len(sizes) > 1:
+        low, high = _STEPS.index(sizes[0]), _STEPS.index(sizes[-1])
+        bars = _bars([numbers.relative.get(step, 0) for step in _STEPS[low : high + 1]])
+        yield f"change  {sizes[0]} to {sizes[-1]}  {bars}"
+
+
+def _bars(counts: Sequence[int]) -> str:
+    """Return a bar for each count; a space for none."""
+    most = max(counts, default=0)
+    return "".join(_LEVELS[(len(_LEVELS) - 1) * count // most] if count else " " for count in counts)
