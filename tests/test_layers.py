@@ -115,7 +115,7 @@ ROOMS = {
         "records formats inputs tally review engine requests webhooks results edits reports options api chunks forecast"
     ),
     "pipeline": (
-        "progress warehouses route simulated outside stages run alone rules fates together leaves reruns "
+        "progress warehouses route simulated outside stages run alone rules fates together leaves steady reruns "
         "held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (

@@ -1,12 +1,13 @@
 """Measured lineage: a route reruns with one leaf of the event, or one setting, changed or removed at a time.
 
 A prepared route is deterministic, so any difference is caused by the change. This works for every mapping and
-for user code in both languages. Clock and ids are frozen, and look-ups get the responses of the first run.
+for user code in both languages. Clock and ids are frozen, and look-ups get the responses of the first run. What user
+code makes anew in each run, such as random numbers, keeps the value of the first run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -23,10 +24,12 @@ from svctoolkit.pipeline.reruns import (
     payloads_of,
     refusing,
     run_all,
+    run_changes,
+    run_code,
     stop_reason,
 )
 from svctoolkit.pipeline.route import Route
-from svctoolkit.pipeline.stages import user_transform
+from svctoolkit.pipeline.steady import Unsteady
 from svctoolkit.results.lineage import Destiny, Lineage, LostAt, Origin, Path, dotted_path, merge
 from svctoolkit.secrets import Masker
 from svctoolkit.simulations import Level
@@ -44,7 +47,8 @@ class _Effect(NamedTuple):
     """The effect of changing or removing a leaf of the event or the configuration.
 
     `into` are the fields that receive its value, `decides` those that it only influences. `required`: there is no
-    payload without it. `unseen`: it does not affect the output of the user's code.
+    payload without it. `unseen`: it does not affect the output of the user's code. `unsure`: it may affect values that
+    the code makes anew in each run.
     """
 
     path: Path
@@ -52,11 +56,12 @@ class _Effect(NamedTuple):
     decides: set[_Field]
     required: bool
     unseen: bool
+    unsure: bool
 
     @property
     def is_lost(self) -> bool:
         """Whether it reaches no payload and influences nothing."""
-        return not (self.into or self.decides or self.required)
+        return not (self.into or self.decides or self.required or self.unsure)
 
 
 class _Settings(NamedTuple):
@@ -82,13 +87,15 @@ def measure(
     """
     way = Way(route, freeze(context), source)
     values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
-    events = [event, *(replace_at(event, path, other(value)) for path, value in values.items())]
-    events += [replace_at(event, path, GONE) for path in values]
-    base, *runs = run_all(events, way)
+    events = [replace_at(event, path, new(value)) for new in (other, _gone) for path, value in values.items()]
+    way, base, runs = run_changes(event, events, way)
     changed, without = runs[: len(values)], runs[len(values) :]
     if not base.payloads:
         return _measure_stopped(event, base, list(zip(values.items(), changed, without, strict=True)), way)
-    effects = [_effect(path, values[path], base, *both) for path, *both in zip(values, changed, without, strict=True)]
+    effects = [
+        _effect(path, values[path], base, *both, unsure=bool(way.held))
+        for path, *both in zip(values, changed, without, strict=True)
+    ]
     settings, coded = _settings(event, base, effects, changed, way), _coded(event, base, way)
     shown_event, held = leaves(route.masker.mask(dict(event))), HeldStage(base, way, level)
     return Lineage(
@@ -135,14 +142,15 @@ def _measure_stopped(
     shown_event, destinies, effects = leaves(masker.mask(dict(event))), [], []
     kinds = run_all([replace_at(event, path, of_other_kind(value)) for (path, value), *_ in trials], way)
     for ((path, value), *runs), of_kind in zip(trials, kinds, strict=True):
-        effect = _effect(path, value, reached, *(run._replace(payloads=list(run.items or ())) for run in runs))
+        of_code = [run._replace(payloads=list(run.items or ())) for run in runs]
+        effect = _effect(path, value, reached, *of_code, unsure=bool(way.held))
         stops = any(run.items if at == "user_transform" else run.payloads for run in (*runs, of_kind))
-        lost_at: LostAt = "" if stops else "user_transform" if has_code and effect.unseen else at
+        lost_at: LostAt = "" if stops or effect.unsure else "user_transform" if has_code and effect.unseen else at
         went = effect if has_code else effect._replace(into=set(), decides=set())
         shown = shown_event.get(_mask_path(path, masker))
         destinies.append(_destiny(masker, went, shown, len(reached.payloads), lost_at, stops=stops))
         effects.append(effect)
-    origins = _code_origins(event, reached, effects, masker) if has_code else []
+    origins = _code_origins(event, reached, effects, masker, way.held) if has_code else []
     refused_by = refusing(base.items or (), way)
     reason = masker.text(stop_reason(event, way))
     return Lineage(way.route.destination.key, origins, destinies, refused_by=refused_by, stopped_at=at, reason=reason)
@@ -151,22 +159,21 @@ def _measure_stopped(
 def measure_code(event: Mapping[str, Json], route: Route, source: Source | None) -> list[Origin]:
     """Return the origins of the fields of the events that the user's code returns; `payload` is the event's number."""
     values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
-    events = [event, *(replace_at(event, path, new(value)) for new in (other, _gone) for path, value in values.items())]
-    outputs = user_transform.run(events, route, source)
-    if outputs is None:  # without code, the event itself
-        base, *runs = [Run([each], [each]) for each in events]
-    else:
-        base, *runs = [Run(output.events, list(output.events if output.error is None else ())) for output in outputs]
+    events = [replace_at(event, path, new(value)) for new in (other, _gone) for path, value in values.items()]
+    held, outputs = run_code(event, events, route, source)
+    base, *runs = [Run(items, list(items or ())) for items in outputs]
     changed, without = runs[: len(values)], runs[len(values) :]
     effects = [_effect(path, values[path], base, *both) for path, *both in zip(values, changed, without, strict=True)]
-    return _code_origins(event, base, effects, route.masker)
+    return _code_origins(event, base, effects, route.masker, held)
 
 
 def _gone(_value: Json) -> object:
     return GONE
 
 
-def _code_origins(event: Mapping[str, Any], reached: Run, effects: Sequence[_Effect], masker: Masker) -> list[Origin]:
+def _code_origins(
+    event: Mapping[str, Any], reached: Run, effects: Sequence[_Effect], masker: Masker, held: Unsteady
+) -> list[Origin]:
     """Return the origins of the fields of the events that the code returned, which are in place of payloads."""
     before, nothing = leaves(dict(event)), _Settings({}, {}, {})
     masked = [leaves(masker.mask(dict(item))) for item in reached.payloads]
@@ -177,7 +184,9 @@ def _code_origins(event: Mapping[str, Any], reached: Run, effects: Sequence[_Eff
             masked[n].get(_mask_path(path, masker)),
             effects,
             nothing,
-            {(n, path)} if before.get(path, GONE) != value else (),
+            {(n, path): (n, *path) in held.values}
+            if before.get(path, GONE) != value or (n, *path) in held.values
+            else {},
         )
         for n, item in enumerate(reached.payloads)
         for path, value in leaves(item).items()
@@ -209,7 +218,7 @@ def measure_many(
     return merge(route.destination.key, [measure(event, route, context, source, level) for event in shapes.values()])
 
 
-def _effect(path: Path, value: Any, base: Run, changed: Run, without: Run) -> _Effect:
+def _effect(path: Path, value: Any, base: Run, changed: Run, without: Run, *, unsure: bool = False) -> _Effect:
     into: set[_Field] = set()
     decides: set[_Field] = set()
     required = bool(base.payloads) and not without.payloads
@@ -221,7 +230,7 @@ def _effect(path: Path, value: Any, base: Run, changed: Run, without: Run) -> _E
     if without.payloads:
         decides |= {field for field, _ in _differences(base, without)}
     unseen = without.items == base.items and changed.items == base.items
-    return _Effect(path, into, decides - into, required, unseen)
+    return _Effect(path, into, decides - into, required, unseen, unsure)
 
 
 def _differences(base: Run, run: Run) -> Iterator[tuple[_Field, Any]]:
@@ -256,7 +265,7 @@ def _origin(
     shown: Any,
     effects: Sequence[_Effect],
     settings: _Settings,
-    coded: Container[_Field],
+    coded: Mapping[_Field, bool],
 ) -> Origin:
     events = tuple(_dotted(effect.path, masker) for effect in effects if field in effect.into)
     set_by = tuple(dotted_path(path) for path, (into, _) in settings.effects.items() if field in into)
@@ -273,6 +282,7 @@ def _origin(
         set_by,
         field in coded,
         defaults=() if events or set_by or field in coded else tuple(defaults),
+        unsteady=coded.get(field, False),
     )
 
 
@@ -363,9 +373,13 @@ def _all_changed(
     return run.items if run.payloads == base.payloads else None
 
 
-def _coded(event: Mapping[str, Any], base: Run, way: Way) -> set[_Field]:
-    """Return the fields that depend on values which the user's code created or changed."""
-    return {field for fields in coded_fields(event, base, way).values() for field in fields}
+def _coded(event: Mapping[str, Any], base: Run, way: Way) -> dict[_Field, bool]:
+    """Return the fields that depend on values which the user's code created or changed: anew in each run or not."""
+    found: dict[_Field, bool] = {}
+    for (number, path), fields in coded_fields(event, base, way).items():
+        is_new = (number, *path) in way.held.values
+        found |= {field: is_new or found.get(field, False) for field in fields}
+    return found
 
 
 def coded_fields(event: Mapping[str, Json], base: Run, way: Way) -> dict[_Field, set[_Field]]:
@@ -375,7 +389,7 @@ def coded_fields(event: Mapping[str, Json], base: Run, way: Way) -> dict[_Field,
     before = leaves(dict(event))
     fields: dict[_Field, set[_Field]] = {}
     for path, value in leaves(list(base.items)).items():
-        if before.get(path[1:], GONE) == value:
+        if before.get(path[1:], GONE) == value and path not in way.held.values:
             continue
         number = int(path[0])
         for new in (other(value), GONE):

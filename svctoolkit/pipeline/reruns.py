@@ -19,8 +19,10 @@ from svctoolkit.pipeline.fates import NOTHING_SENT
 from svctoolkit.pipeline.leaves import GONE, leaves, open_payload, other, replace_at
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, load, user_transform
+from svctoolkit.pipeline.steady import REPEATS, Items, Unsteady, unsteady
 from svctoolkit.results.lineage import Path, dotted_path
 from svctoolkit.secrets import reveal
+from svctoolkit.transformations import Output
 from svctoolkit.warehouse import Notes
 from svctoolkit.workspace import Source
 
@@ -28,11 +30,12 @@ OpenPayload: TypeAlias = Mapping[str, Json]  # see `open_payload`; for a warehou
 
 
 class Way(NamedTuple):
-    """A route for events, and the context they run in."""
+    """A route for events, and the context they run in. `held` are values of user code that do not change."""
 
     route: Route
     context: Context
     source: Source | None
+    held: Unsteady = Unsteady()
 
 
 class Run(NamedTuple):
@@ -72,7 +75,38 @@ def run_all(events: Sequence[Mapping[str, Json]], way: Way) -> list[Run]:
     outputs = user_transform.run(events, way.route, way.source)
     if outputs is None:
         return [_map([event], way) for event in events]
-    return [_map(None if output.error is not None else output.events, way) for output in outputs]
+    return [_map(way.held.hold(_items(output)), way) for output in outputs]
+
+
+def run_changes(
+    event: Mapping[str, Json], changes: Sequence[Mapping[str, Json]], way: Way
+) -> tuple[Way, Run, list[Run]]:
+    """Run an event and changes of it, with a single call of the user's code.
+
+    The event runs several times: what differs between its own runs is held in all runs, and in those of the returned
+    way.
+    """
+    held, items = run_code(event, changes, way.route, way.source)
+    way = way._replace(held=held)
+    base, *runs = (_map(each, way) for each in items)
+    return way, base, runs
+
+
+def run_code(
+    event: Mapping[str, Json], changes: Sequence[Mapping[str, Json]], route: Route, source: Source | None
+) -> tuple[Unsteady, list[Items]]:
+    """Return what the user's code makes of an event and changes of it, with `held` values as in `run_changes`."""
+    again = [event] * REPEATS
+    outputs = user_transform.run([*again, *changes, *again], route, source)
+    if outputs is None:  # without code, the event itself
+        return Unsteady(), [[each] for each in (event, *changes)]
+    items = [_items(output) for output in outputs]
+    held = unsteady([*items[:REPEATS], *items[-REPEATS:]])
+    return held, [items[0], *(held.hold(each) for each in items[REPEATS:-REPEATS])]
+
+
+def _items(output: Output) -> Items:
+    return None if output.error is not None else output.events
 
 
 def _map(items: Sequence[Mapping[str, Json]] | None, way: Way) -> Run:

@@ -155,3 +155,26 @@ def test_helpers_of_pytest_say_it_too() -> None:
         plane.send({"type": "track", "event": "Paid", "userId": "u", "properties": {"total": 4}}, source="web")
         with pytest.raises(AssertionError, match=r"got 8\n  total: from properties.total, changed by double.py:2"):
             assert_delivered(plane, {"body": {"properties": {"total": 4}}})
+
+
+def test_a_random_value_has_no_origin() -> None:
+    """Two runs differ, whatever of the event changes: the other fields of the event are not its origin."""
+    shop = Workspace("shop")
+    code = """export function transformEvent(event) {
+      const p = event.properties;
+      return { ...event, properties: { sum: p.a + Math.random(), at: Date.now(), total: p.total * 2 } };
+    }"""
+    shop.transformation("noise", code=code, language="javascript")
+    shop.destination("hook", "WEBHOOK", config={"webhookUrl": "https://h.example"}, transformation="noise")
+    event = "{type: track, event: Paid, userId: u1, properties: {a: 1, total: 4}}"
+    wanted = "{properties: {sum: 7, at: 7, total: 7}}"
+    suite = runner.loads(
+        f"scenarios: [{{name: noise, destination: hook, event: {event}, expect: {{user_transform: {wanted}}}}}]", shop
+    )
+    with runner.open_planes(limit=60) as planes:
+        notices = list(runner.run(suite.scenarios, planes))
+    ((scenario),) = json.loads(report("json", notices))["scenarios"]
+    origins = {d["path"].rpartition(".")[2]: d.get("origin") for d in scenario["differences"]}
+
+    assert (origins["sum"], origins["at"]) == (None, None)
+    assert origins["total"]["text"] == "total: from properties.total, changed by noise.js:3"

@@ -71,7 +71,8 @@ class Origin:
     user transformation created or changed the value, and `lines` the places of its code that wrote it (`clean.js:12`),
     which only the failures of suites look for. `defaults` are the variables that are not set, and whose default gives
     the value. A field with none of these is a constant of the mapping. `held` are the cells of a simulated destination
-    that contain the value.
+    that contain the value. `unsteady`: the user's code makes another value in each run (a random number, the time), so
+    what else it depends on is unknown.
     """
 
     payload: int
@@ -84,6 +85,7 @@ class Origin:
     held: tuple[Cell, ...] = ()
     defaults: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
+    unsteady: bool = False
 
     @property
     def kind(self) -> Literal["event", "code", "setting", "default", "condition", "constant"]:
@@ -239,6 +241,7 @@ def merge(destination: str, lineages: Sequence[Lineage]) -> Lineage:
                 code=before.code or origin.code,
                 defaults=tuple(dict.fromkeys([*before.defaults, *origin.defaults])),
                 held=_any_cells(before.held, origin.held),
+                unsteady=before.unsteady or origin.unsteady,
             )
         for destiny in lineage.event:
             path = _any_item(destiny.path)

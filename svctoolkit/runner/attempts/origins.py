@@ -88,7 +88,10 @@ class Origins:
     config: Mapping[str, Json] | None = None
 
     def of(self, difference: Difference) -> ValueOrigin | None:
-        """Return where the value of a difference came from; None if that cannot be measured."""
+        """Return where the value of a difference came from; None if that cannot be measured.
+
+        It cannot for a value that user code makes anew in each run, such as a random number.
+        """
         value = _find_value(difference.path, self.results, self.traces)
         if value is None:
             return None
@@ -118,6 +121,8 @@ class Origins:
         names = list(_names(value))
         for origin in sorted(fields, key=lambda origin: origin.payload != number):
             if origin.field.lower() in names and self._is_same(origin, value):
+                if origin.unsteady:
+                    return None
                 located = self.lineages.located(subject, origin, in_code=in_code)
                 return self._value_origin(subject.destination, located)
         return self._of_members(value, subject.destination, [o for o in fields if o.payload == number], names)
@@ -132,7 +137,7 @@ class Origins:
         """Return the origin of an object or a list whose members all come from one object or list of the event."""
         within = [o for o in fields for name in names if o.field.lower().startswith(f"{name}.")]
         paths = [path.split(".") for origin in within for path in origin.events]
-        if not value.rest or not paths or not all(origin.events for origin in within):
+        if not value.rest or not paths or not all(origin.events and not origin.unsteady for origin in within):
             return None
         common = [steps[0] for steps in zip(*paths, strict=False) if len(set(steps)) == 1]
         common = common[: next((n for n, step in enumerate(common) if any(p[n] != step for p in paths)), len(common))]
