@@ -54,6 +54,32 @@ def test_personal_data_is_found_wherever_it_is(payload: Any, said: list[str]) ->
     assert all(f"ga4: {words}" in text for words, text in zip(said, found, strict=True))
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("+4917012345678", "telephone"),
+        ("call (030) 1234-5678 now", "telephone"),
+        ("ordered 2024-05-01 0170 1234567", "telephone"),
+        ("https://x.example/4111111111111111", "card"),
+        ("Grüße\n0170 1234567", "telephone"),
+        ("+٠١٧٠١٢٣٤٥٦٧٨", "telephone"),
+        ({"home_phone": "0170 123"}, "telephone"),
+        ({"tel": {"number": "0170 123"}}, "telephone"),
+        (0.23999999999999996, ""),
+        ([51.50735091, -0.12775830], ""),
+        ("2024-05-01T12:00:00.000Z", ""),
+        ("2024-05-01", ""),
+        ("9a51-000000000012", ""),
+        ("Mozilla/5.0 (Linux; Android 10) AppleWebKit/537.36 Mobile Safari/537.36", ""),
+    ],
+)
+def test_personal_data_is_found_in_any_form(value: Any, kind: str) -> None:
+    """As it is, and as JSON inside a text, once and twice: most payloads are searched as text only."""
+    for sent in (value, json.dumps({"in": value}), [json.dumps({"in": json.dumps([value])})]):
+        found = texts({"no_personal": {}}, {"body": {"FORM": {"data": sent}}})
+        assert [kind in text for text in found] == [True] * bool(kind)
+
+
 def test_personal_data_is_only_forbidden_where_the_policy_says_so() -> None:
     payload = {"body": {"JSON": {"user_data": {"em": "a@mail.example"}}}}
 

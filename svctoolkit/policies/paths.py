@@ -2,22 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 
-from svctoolkit.json_types import Json
+from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
-from svctoolkit.results.lineage import dotted_path
+from svctoolkit.policies._contract import Arrival
+from svctoolkit.results.lineage import Path, dotted_path
 from svctoolkit.results.texts import open_texts
 
 _MOST = 20_000  # leaves of a payload
+_NAME = re.compile(r"[A-Za-z0-9_$-]+")
+_SCALAR = re.compile(rb'""|"[^"]?|[^"{\[,}\]]+')
 
 
-def leaves(payloads: Sequence[Json]) -> Iterator[tuple[str, Json]]:
-    """Yield the dotted path and value of each leaf, `*` for indexes; texts that are JSON are opened."""
-    for payload in payloads:
-        for path, value in islice(leaves_by_path(open_texts(payload)).items(), _MOST):
-            yield dotted_path(tuple("*" if isinstance(step, int) else step for step in path)), value
+def general_path(path: Path) -> str:
+    """Return a dotted path with `*` for indexes."""
+    return dotted_path(tuple("*" if isinstance(step, int) else step for step in path))
+
+
+def leaves(opened: Sequence[Json]) -> Iterator[tuple[str, Json]]:
+    """Yield the dotted path and value of each leaf, `*` for indexes."""
+    for payload in opened:
+        for path, value in islice(leaves_by_path(payload).items(), _MOST):
+            yield general_path(path), value
+
+
+def named_leaves(
+    value: Json, path: Path = (), name: str = "", owner: str = ""
+) -> Iterator[tuple[Path, str, str, Json]]:
+    """Yield the path, name, owner and value of each leaf that is a text or a number; texts that are JSON are opened.
+
+    `name` is the member that contains the value, `owner` the enclosing one. Numbers as names do not count.
+    """
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            names = (name, owner) if key.isdigit() else (key, name)
+            if type(inner) in LEAVES and not (type(inner) is str and inner.lstrip()[:1] in ("{", "[")):
+                if inner is not None and inner != "":
+                    yield (*path, key), *names, inner
+            else:
+                yield from named_leaves(inner, (*path, key), *names)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from named_leaves(inner, (*path, place), name, owner)
+    elif isinstance(value, str) and (content := open_texts(value)) is not value:
+        yield from named_leaves(content, path, name, owner)
+    elif value is not None and value != "":
+        yield path, name, owner, value
 
 
 def ends_with(path: str, steps: str) -> bool:
@@ -26,6 +60,49 @@ def ends_with(path: str, steps: str) -> bool:
     return plain == steps or plain.endswith(f".{steps}")
 
 
-def values_at(payloads: Sequence[Json], steps: str) -> list[tuple[str, Json]]:
-    """Return the leaves whose path ends with these steps."""
-    return [(path, value) for path, value in leaves(payloads) if ends_with(path, steps)]
+def values_at(arrival: Arrival, steps: str) -> list[tuple[str, Json]]:
+    """Return the leaves of payloads whose path ends with these steps."""
+    return [(path, value) for path, value in leaves(arrival.opened) if ends_with(path, steps)]
+
+
+@lru_cache(maxsize=1024)
+def _members(steps: str) -> list[bytes]:
+    """Return the steps of a place as they are written in JSON; empty if they may be written in another way."""
+    names = steps.split(".")
+    return [f'"{name}":'.encode() for name in names] if all(map(_NAME.fullmatch, names)) else []
+
+
+def has_value(arrival: Arrival, steps: str) -> bool:
+    """Return whether a value at these steps is neither null nor an empty text."""
+    scalar = _scalar_at(arrival, steps)
+    if scalar:
+        return scalar not in (b"null", b'""')
+    return any(value not in (None, "") for _, value in values_at(arrival, steps))
+
+
+def number_at(arrival: Arrival, steps: str) -> float | None:
+    """Return the number at these steps if it can be read without opening the payloads; else None."""
+    try:
+        return float(_scalar_at(arrival, steps))
+    except ValueError:
+        return None
+
+
+def _scalar_at(arrival: Arrival, steps: str) -> bytes:
+    """Return the JSON of a scalar at these steps (of a text, its beginning), if it is found by a search for them.
+
+    Empty if there are several such members, or none: the payloads have to be opened then.
+    """
+    text, start = arrival.text, 0
+    if text is None:
+        return b""
+    members = _members(steps)
+    for number, member in enumerate(members):
+        at = text.find(member, start)
+        if at < 0 or text.find(member, at + 1) >= 0 or text.find(member, 0, start) >= 0:
+            return b""
+        if number and text.count(b"{", start, at) - text.count(b"}", start, at) != 1:
+            return b""  # not directly inside the member before
+        start = at + len(member)
+    scalar = _SCALAR.match(text, start) if members else None
+    return scalar[0] if scalar else b""

@@ -11,12 +11,13 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from svctoolkit.json_types import Json
 from tests.benchmarks._figures import Figure, Options
 from tests.benchmarks._processes import Spent, spent
 from tests.benchmarks.transformations import EVENT, JAVASCRIPT
@@ -100,17 +101,28 @@ def written(file: Path, count: int, change: Callable[[int, str], str] = lambda _
     return file
 
 
-def task(file: Path, *, workers: int = 1, dask: bool = False, out: Path | None = None, destinations: int = 1) -> Task:
+def task(
+    file: Path,
+    *,
+    workers: int = 1,
+    dask: bool = False,
+    out: Path | None = None,
+    destinations: int = 1,
+    policies: Sequence[Mapping[str, Json]] = (),
+) -> Task:
     """Time of a replay of a file, and its own report."""
     options = {"workers": workers, "dask": dask, "out": out and str(out), "destinations": destinations}
-    given = json.dumps({"file": str(file), **options})
+    given = json.dumps({"file": str(file), "policies": policies, **options})
     done = spent([sys.executable, "-m", "tests.benchmarks.replay", given])
     return done, json.loads(done.output)
 
 
-def main(file: str, workers: int, dask: bool, out: str | None, destinations: int) -> None:
+def main(
+    file: str, workers: int, dask: bool, out: str | None, destinations: int, policies: Sequence[Mapping[str, Json]]
+) -> None:
     """The benchmark's own process."""
     from svctoolkit import Workspace
+    from svctoolkit.policies import Policies
     from svctoolkit.replay import replay
 
     workspace = Workspace("shop")
@@ -119,7 +131,8 @@ def main(file: str, workers: int, dask: bool, out: str | None, destinations: int
         workspace.destination(type.lower(), type, config=config, transformation="order")
     with _cluster() if dask else nullcontext() as cluster:
         scheduler = cluster.scheduler_address if dask else None
-        done = replay(file, workspace, rows=False, out=out, workers=workers, scheduler=scheduler, progress=False)
+        where = {"out": out, "workers": workers, "scheduler": scheduler}
+        done = replay(file, workspace, rows=False, policies=Policies.of(policies), progress=False, **where)
     if any(set(counts) != {"delivered"} for counts in done.counts.values()):
         raise RuntimeError(f"not all events make requests: {done.counts}")
     print(json.dumps({"elapsed": done.elapsed, "seconds": dict(done.seconds)}))

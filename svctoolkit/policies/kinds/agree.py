@@ -8,7 +8,7 @@ from typing import Any
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
-from svctoolkit.policies.paths import leaves, values_at
+from svctoolkit.policies.paths import has_value, number_at, values_at
 
 
 def make(options: Json) -> Check:
@@ -18,18 +18,29 @@ def make(options: Json) -> Check:
     on = options.get("on")
 
     def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
-        if on is not None and not _has(event, on):
+        by_key = {arrival.destination: arrival for arrival in arrivals}
+        wanted = [(by_key[destination], steps) for destination, steps in places if destination in by_key]
+        if len(wanted) < 2 or _are_alike_numbers(wanted, tolerance):
+            return
+        if on is not None and not has_value(Arrival("", [event]), on):
             return
         found = []
-        by_key = {arrival.destination: arrival for arrival in arrivals}
-        for destination, steps in places:
-            if destination in by_key:
-                values = values_at(by_key[destination].payloads, steps)
-                found.append((destination, *(values[0] if values else (steps, None))))
+        for arrival, steps in wanted:
+            values = values_at(arrival, steps)
+            found.append((arrival.destination, *(values[0] if values else (steps, None))))
         if any(value is not None for _, _, value in found):
             yield from _differences(found, tolerance)
 
     return check
+
+
+def _are_alike_numbers(wanted: Sequence[tuple[Arrival, str]], tolerance: float) -> bool:
+    """Return whether all values can be read as numbers without opening payloads, and agree: as nearly always."""
+    first = number_at(*wanted[0])
+    if first is None:
+        return False
+    others = (number_at(*one) for one in wanted[1:])
+    return all(other is not None and _alike(first, other, tolerance) for other in others)
 
 
 def _differences(found: Sequence[tuple[str, str, Json]], tolerance: float) -> Iterator[Finding]:
@@ -59,10 +70,6 @@ def _number(value: Any) -> float | None:
 
 def _text(value: Any) -> str:
     return "missing" if value is None else repr(value) if isinstance(value, str) else str(value)
-
-
-def _has(event: Mapping[str, Json], name: str) -> bool:
-    return any(path.rsplit(".", 1)[-1] == name and value not in (None, "") for path, value in leaves([event]))
 
 
 def _place(text: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from svctoolkit import personal
 from svctoolkit.json_types import Json
 from svctoolkit.personal import Kind
 from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
-from svctoolkit.policies.paths import ends_with, leaves
+from svctoolkit.policies.paths import ends_with, general_path, named_leaves
 from svctoolkit.secrets import MASK
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -26,29 +26,46 @@ _WORDS: Final[Mapping[str, str]] = {
 _CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){13,18}(?![\w-])")
 # Visa, Mastercard, American Express, Diners Club, Discover and UnionPay: other numbers have valid check digits, too.
 _ISSUED = re.compile(r"4\d{15}(?:\d{3})?|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|6\d{15,18}")
-_NOT_DATA = ("endpoint", "headers")
+_NOT_DATA = (("endpoint",), ("headers",))
+_FORMS: Final = frozenset({"email", "phone", "card"})  # the kinds of which every value has a form
 
 
 def make(options: Json) -> Check:
     """Return the check. `kinds` default to e-mail addresses, telephone and card numbers."""
     destinations, kinds = options.get("destinations"), options.get("kinds", ["email", "phone", "card"])
-    excepted = options.get("except", [])
+    excepted, have_forms = options.get("except", []), _FORMS.issuperset(kinds)
 
     def check(_event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         for arrival in arrivals:
             if destinations is not None and arrival.destination not in destinations:
                 continue
-            for path, value in leaves(arrival.payloads):
-                if path.split(".", 1)[0] in _NOT_DATA or any(ends_with(path, steps) for steps in excepted):
-                    continue
-                yield from _found(arrival.destination, path, value, kinds)
+            if have_forms and arrival.text is not None and not personal.may_have(kinds, arrival.text):
+                continue
+            for payload in arrival.payloads:
+                for finding in _findings(arrival.destination, payload, kinds):
+                    if not any(ends_with(finding.path, steps) for steps in excepted):
+                        yield finding
 
     return check
 
 
-def _found(destination: str, path: str, value: Json, kinds: Sequence[str]) -> Iterator[Finding]:
-    if isinstance(value, bool) or value is None or value == "" or personal.is_hash(str(value).strip()):
-        return
+def _findings(destination: str, payload: Json, kinds: Sequence[str]) -> Iterator[Finding]:
+    have_forms = _FORMS.issuperset(kinds)
+    for path, name, owner, value in named_leaves(payload):
+        if path[:1] in _NOT_DATA or isinstance(value, bool):
+            continue
+        text = str(value)
+        # Few values look like anything: the others need no closer look.
+        if have_forms and not (personal.may_be_personal(text, name, owner) or (len(text) > 13 and _CARD.search(text))):
+            continue
+        for kind in _kinds(value, name, owner, kinds):
+            yield Finding(destination, general_path(path), f"has {_WORDS[kind]}", value)
+
+
+def _kinds(value: Json, name: str, owner: str, kinds: Sequence[str]) -> dict[str, None]:
+    """Return the kinds of personal data of a value."""
+    if personal.is_hash(str(value).strip()):
+        return {}
     found: dict[str, None] = {}
     if "card" in kinds and any(_is_card(match[0]) for match in _CARD.finditer(str(value))):
         found["card"] = None
@@ -58,10 +75,10 @@ def _found(destination: str, path: str, value: Json, kinds: Sequence[str]) -> It
             found[kind] = None
         return item
 
-    personal.replace_at(path.replace("*", "0"), value, collect)
+    personal.replace(value, collect, name, owner)
     if "card" in found:  # its digits look like a telephone number, too
         found.pop("phone", None)
-    yield from (Finding(destination, path, f"has {_WORDS[kind]}", value) for kind in found)
+    return found
 
 
 def _fits(text: str, kind: Kind) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
-from svctoolkit.policies.paths import values_at
+from svctoolkit.policies.paths import has_value
 
 
 def make(options: Json) -> Check:
@@ -19,8 +19,7 @@ def make(options: Json) -> Check:
             return
         for arrival in arrivals:
             for steps in at.get(arrival.destination, ()):
-                values = [value for _, value in values_at(arrival.payloads, steps)]
-                if not values or all(value in (None, "") for value in values):
+                if not has_value(arrival, steps):
                     yield Finding(arrival.destination, steps, "is missing")
 
     return check

@@ -43,14 +43,14 @@ class Spilled(MutableMapping[K, V]):
     def __init__(self, database: sqlite3.Connection, table: str, most: int) -> None:
         self._database, self._table, self._most = database, table, most
         self._recent: dict[K, V] = {}
-        self._stored = 0
+        self._has_stored = False
         database.execute(f"create table {table}(key text primary key, value blob not null) without rowid")
         self._select = f"select value from {table} where key = ?"
 
     # Any: a default of any type
     def _find(self, key: Any) -> Any:
         value: Any = self._recent.get(key, _MISSING)
-        if value is _MISSING and self._stored:
+        if value is _MISSING and self._has_stored:
             found = self._database.execute(self._select, (repr(key),)).fetchone()
             if found is not None:
                 value = self._recent[key] = pickle.loads(found[0])
@@ -75,9 +75,8 @@ class Spilled(MutableMapping[K, V]):
 
     def __delitem__(self, key: K) -> None:
         found = self._recent.pop(key, _MISSING) is not _MISSING
-        if self._stored:
+        if self._has_stored:
             removed = self._database.execute(f"delete from {self._table} where key = ?", (repr(key),)).rowcount
-            self._stored -= removed
             found = found or bool(removed)
         if not found:
             raise KeyError(key)
@@ -90,7 +89,8 @@ class Spilled(MutableMapping[K, V]):
     def __len__(self) -> int:
         """The number of entries; counting them stores them all."""
         self._store(len(self._recent))
-        return self._stored
+        count: int = self._database.execute(f"select count(*) from {self._table}").fetchone()[0]
+        return count
 
     def spill(self) -> None:
         """Store the entries that were added or read first if there are twice as many as may be in memory."""
@@ -100,4 +100,4 @@ class Spilled(MutableMapping[K, V]):
     def _store(self, count: int) -> None:
         rows = [(repr(key), pickle.dumps(self._recent.pop(key), 5)) for key in list(islice(self._recent, count))]
         self._database.executemany(f"insert or replace into {self._table} values (?, ?)", rows)
-        self._stored = self._database.execute(f"select count(*) from {self._table}").fetchone()[0]
+        self._has_stored = True
