@@ -1,6 +1,6 @@
 """Suites over HTTP: wait for an expectation of a run, and download an event as a scenario.
 
-A data plane serves these operations with `DataPlane(workspace, extensions=[operations])`; `svctoolkit serve` does.
+Every data plane serves these operations, which the entry point `svctoolkit.operations` names.
 """
 
 from __future__ import annotations
@@ -59,6 +59,15 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
         int, Meta(ge=0, le=2**53, description="Wait until at least this many events of the run have arrived.")
     ] = 1
     timeout: Annotated[float, Meta(ge=0, le=_MOST_SECONDS, description="Seconds.")] = 10.0
+    settle: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=_MOST_SECONDS,
+            description="An expectation is not met for good once `received` events have arrived, none is in progress, "
+            "and nothing has changed for this many seconds.",
+        ),
+    ] = 0.5
 
 
 class DifferenceRecord(Struct, frozen=True):
@@ -93,8 +102,9 @@ def operations(engine: Engine, guard: Guard) -> list[Operation]:
             path="/inspect/expect",
             id="expect",
             summary="Check the results of a run",
-            description="Responds as soon as the expectation is met, or at the timeout with the differences. "
-            "Nothing is compared before `received` events have arrived and no event of the run is in progress.",
+            description="Responds as soon as the expectation is met, or as it is not met for good: with the "
+            "differences, when nothing has changed for `settle` seconds, or at the timeout. Nothing is compared before "
+            "`received` events have arrived and no event of the run is in progress.",
             handle=guard.local(service.expect),
             body=Expectation,
             example=lambda: {"run": "checkout-7", "expect": {"delivered": []}, "received": 0},
@@ -150,9 +160,13 @@ class _Service:
             raise RequestError(404, {"message": str(error)}) from error
 
     async def _wait(self, expectation: Expectation, keys: list[str]) -> Verdict:
-        """Compare after every change while no event is in progress, until the expectation is met or the time is up."""
+        """Compare after every change while no event is in progress, until the expectation is met, or nothing has
+        changed for a while, or the time is up.
+        """
         engine, deadline, number = self._engine, monotonic() + expectation.timeout, -1
         run = expectation.run or None
+        last: tuple[int, Verdict] | None = None
+        final = deadline  # when the last comparison is the result
 
         def something_new() -> bool:
             # Compare only after a change: the comparison reads the whole run, and waiting clients would load the CPU.
@@ -162,15 +176,22 @@ class _Service:
         engine.wake()
         with engine.hurry(run):
             while True:
-                settled = await engine.notifier.wait_async(something_new, max(0.0, deadline - monotonic()))
+                changed = await engine.notifier.wait_async(something_new, max(0.0, final - monotonic()))
+                if not changed and final < deadline and not engine.is_idle(run):
+                    final = deadline  # something is under way again
+                    continue
+                if not changed and (engine.notifier.closed or monotonic() >= final):
+                    break
                 # Read before the comparison, so that a change during it causes another one.
                 number = engine.journal.feed.number
-                if settled:
-                    received, verdict = await asyncio.to_thread(_compare, engine, expectation, keys)
-                    if verdict.verdict == "passed" and received >= expectation.received:
-                        return verdict
-                elif engine.notifier.closed or monotonic() >= deadline:
-                    break
+                compared = received, verdict = await asyncio.to_thread(_compare, engine, expectation, keys)
+                if received < expectation.received:
+                    final = deadline
+                elif verdict.verdict == "passed":
+                    return verdict
+                elif compared != last or final == deadline:  # a change of another run alone does not count
+                    final = min(deadline, monotonic() + expectation.settle)
+                last = compared
         received, verdict = await asyncio.to_thread(_compare, engine, expectation, keys)
         if not engine.is_idle(run):
             return _too_early(expectation, f"after {expectation.timeout:g} s: {engine.pending.describe(run)}", verdict)

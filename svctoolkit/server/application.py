@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TypeAlias
 
 from starlette.applications import Starlette
@@ -36,6 +36,8 @@ from svctoolkit.server.worker import Engine
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 #: Additional operations for a data plane, from higher packages. They take precedence over the others.
 Extension: TypeAlias = Callable[[Engine, Guard], Sequence[Operation]]
+#: Entry points of this group return more operations: those of the runner, and of other packages.
+_GROUP = "svctoolkit.operations"
 
 
 def application(
@@ -47,7 +49,6 @@ def application(
     *,
     reload: Callable[[], Reload],
     forwards: Callable[[], Mapping[str, Json]],
-    extensions: Sequence[Extension],
     new_id: Callable[[], str],
     loopback: bool,
     token: str,
@@ -64,7 +65,7 @@ def application(
         "destination": next(iter(workspace.destinations), "hook"),
     }
     operations = [
-        *(operation for extension in extensions for operation in extension(engine, guard)),
+        *(operation for extension in _extensions() for operation in extension(engine, guard)),
         *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
         *simulated.operations(_simulated_key(engine) or examples["destination"]),
@@ -109,3 +110,10 @@ def _routes(operations: Sequence[Operation]) -> list[Route]:
 
 async def _refuse_method(allowed: Collection[str], _: Request) -> Response:
     raise HTTPException(405, headers={"Allow": ", ".join(sorted(allowed))})
+
+
+@cache
+def _extensions() -> list[Extension]:
+    from importlib.metadata import entry_points  # 30 ms, and only planes with HTTP clients need it
+
+    return [point.load() for point in sorted(entry_points(group=_GROUP), key=lambda point: point.name)]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, current_thread, main_thread
 
 from svctoolkit.server.announcement import banner
-from svctoolkit.server.application import Extension
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.server.serving import Tls, check_sandbox
 from svctoolkit.workspace import Workspace
@@ -22,7 +21,6 @@ def serve(
     store: Path | str | None = None,
     timeout: float = 300.0,
     adjust: Callable[[Workspace], object] = lambda _: None,
-    extensions: Sequence[Extension] = (),
     tls: Tls | None = None,
     announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
 ) -> None:
@@ -30,7 +28,7 @@ def serve(
 
     A workspace file is reloaded when it changes; `adjust` may change the loaded workspace. `announce` is called with
     the data plane as soon as it accepts connections; port 0 picks a free one. `store` is the file for events, which are
-    kept in memory by default. `extensions` and `tls`: see `DataPlane`. A test of the Test API without a result after
+    kept in memory by default. `tls`: see `DataPlane`. A test of the Test API without a result after
     `timeout` seconds gets 504.
 
     On an address that other machines can reach, inspection requires credentials, and live delivery refuses private
@@ -39,9 +37,7 @@ def serve(
     not trusted (`limits.trust` of the workspace, `transformations.trust_code()`). Raises `InvalidWorkspace` for a bad
     file.
     """
-    with DataPlane(
-        workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, extensions=extensions, tls=tls
-    ) as plane:
+    with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, tls=tls) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()
         run_until_stopped(lambda: announce(plane))

@@ -52,7 +52,6 @@ from svctoolkit.workspace import Destination, UserCode, Workspace
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from svctoolkit.server.application import Extension
     from svctoolkit.warehouse import Warehouse
 
 _SOON = 0.02  # seconds in which most events arrive
@@ -89,10 +88,9 @@ class DataPlane(View):
     `delivery` and `data_plane` settings of the workspace. `timeout`: see `app`. `clock` and `new_id` supply times and
     ids. With `advance_clock`, time does not pass between attempts until `drain`, which calls it with the seconds by
     which `clock` moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`,
-    `lines()` returns which lines of the users' code have run. `extensions` are more operations to serve, such as those
-    of suites (`svctoolkit.runner.over_http`). With `tls` it serves https. `simulate` is how the servers of destinations
-    that do not set it are simulated (`answers`, `simulated` or `strict`; default: as `delivery` says), and `simulated`
-    has these servers, by default its own.
+    `lines()` returns which lines of the users' code have run. With `tls` it serves https. `simulate` is how the servers
+    of destinations that do not set it are simulated (`answers`, `simulated` or `strict`; default: as `delivery` says),
+    and `simulated` has these servers, by default its own.
 
     Raises `ConfigError` if the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -116,7 +114,6 @@ class DataPlane(View):
         new_id: Callable[[], str] = _new_id,
         advance_clock: Callable[[float], None] | None = None,
         coverage: bool = False,
-        extensions: Sequence[Extension] = (),
         tls: Tls | None = None,
         simulate: Level | None = None,
         simulated: Simulated | None = None,
@@ -160,7 +157,7 @@ class DataPlane(View):
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
         self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
         self._control = Control(engine)
-        self._extensions, self._new_id, self._timeout = extensions, new_id, timeout
+        self._new_id, self._timeout = new_id, timeout
         self._reloader = Reloader(file, self._control, adjust, engine.clock) if file else None
         self._ended = asyncio.Event()
         self._server: Any = None
@@ -453,7 +450,6 @@ class DataPlane(View):
             self._regulations,
             reload=self._reload,
             forwards=lambda: self._forwards(),
-            extensions=self._extensions,
             new_id=self._new_id,
             loopback=self.loopback,
             token=self.token,

@@ -18,7 +18,6 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
-from svctoolkit.runner.over_http import operations
 from svctoolkit.server import Backoff, Retention
 from tests.data_plane import packages
 from tests.data_plane.packages import SCRIPTS
@@ -49,7 +48,7 @@ def plane(workspace: Workspace) -> Iterator[DataPlane]:
     workspace.destination(
         "crm", "WEBHOOK", config={"webhookUrl": "https://crm.example/in"}, transformation="strict", name="The CRM"
     )
-    with DataPlane(workspace, extensions=[operations], backoff=Backoff(attempts=3, first=60)) as made:
+    with DataPlane(workspace, backoff=Backoff(attempts=3, first=60)) as made:
         yield made
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
-from svctoolkit.runner.over_http import operations
 from svctoolkit.server import Backoff
 
 EVENT = {"type": "track", "event": "Order", "userId": "u1", "properties": {"total": 20}}
@@ -19,12 +18,12 @@ EVENT = {"type": "track", "event": "Order", "userId": "u1", "properties": {"tota
 
 @pytest.fixture
 def plane(workspace: Workspace) -> Iterator[DataPlane]:
-    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0), extensions=[operations]) as made:
+    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=2, scale=0)) as made:
         yield made
 
 
 def expect(plane: DataPlane, run: str, expected: Any, **more: Any) -> Any:
-    body = {"run": run, "expect": expected, "timeout": 5, **more}
+    body = {"run": run, "expect": expected, "timeout": 60, **more}
     return plane.ingest("POST", "/inspect/expect", body=json.dumps(body).encode())
 
 
@@ -42,7 +41,7 @@ def test_a_false_expectation_is_reported_as_in_suites(plane: DataPlane) -> None:
     """409 lists every difference, and the cause where events have not arrived."""
     plane.script("crm", Answer(500))
     plane.send(EVENT, source="web", run="a")
-    answer = expect(plane, "a", {"delivered": {"crm": [{"body": {"event": "Ordr"}}], "mail": []}}, timeout=0.2)
+    answer = expect(plane, "a", {"delivered": {"crm": [{"body": {"event": "Ordr"}}], "mail": []}}, settle=0)
 
     assert (answer.status, answer.json["verdict"]) == (409, "failed")
     assert [d["path"] for d in answer.json["differences"]] == [["failed"], ["delivered", "crm"], ["delivered", "mail"]]
@@ -53,13 +52,27 @@ def test_an_expectation_waits_for_later_events(plane: DataPlane) -> None:
     """The expectation comes first, then the events."""
     answers: list[Any] = []
     wanted = {"delivered": {"crm": {"$length": 2}}}
-    asking = threading.Thread(target=lambda: answers.append(expect(plane, "a", wanted, timeout=30)))
+    asking = threading.Thread(target=lambda: answers.append(expect(plane, "a", wanted, received=2)))
     asking.start()
     for number in range(2):
         plane.send({**EVENT, "messageId": str(number)}, source="web", run="a")
     asking.join()
 
     assert answers[0].status == 200, answers[0].text
+
+
+def test_a_false_expectation_fails_when_nothing_is_under_way(plane: DataPlane) -> None:
+    """Not at its timeout. An attempt that waits for its time is under way, and other runs do not count."""
+    plane.script("crm", Answer(503), Answer(200))
+    plane.send(EVENT, source="web", run="a")
+    wrong = {"delivered": {"crm": [{"body": {"event": "Ordr"}}]}, "attempts": {"crm": 2}}
+    others = threading.Thread(target=lambda: [plane.send(EVENT, source="web", run="b") for _ in range(20)])
+    others.start()
+    answer = expect(plane, "a", wrong, timeout=300, settle=0.1)  # a test has 600 seconds
+    others.join()
+
+    assert (answer.status, answer.json["message"].startswith("after")) == (409, False)
+    assert [d["path"] for d in answer.json["differences"]] == [["delivered", "crm", 0, "body", "event"]]
 
 
 def test_no_events_at_all_do_not_meet_an_expectation(plane: DataPlane) -> None:

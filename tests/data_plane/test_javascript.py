@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from svctoolkit import DataPlane, Workspace
-from svctoolkit.runner.over_http import operations
 from svctoolkit.server import Backoff
 from tests.data_plane import packages
 
@@ -69,7 +68,7 @@ def test_the_documented_example_works(
     )
     (tmp_path / "node_modules").symlink_to(packages.node_clients() / "node_modules")
     shop.total = total  # type: ignore[attr-defined]
-    with DataPlane(workspace, extensions=[operations], backoff=Backoff(scale=0)) as plane:
+    with DataPlane(workspace, backoff=Backoff(scale=0)) as plane:
         addresses = {"SHOP_URL": f"http://127.0.0.1:{shop.server_port}", "BENCH_URL": plane.url}
         run = subprocess.run(
             ["node", "node_modules/@playwright/test/cli.js", "test", "--reporter=line"],

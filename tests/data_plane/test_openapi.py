@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import pytest
 
 from svctoolkit import DataPlane, Workspace
-from svctoolkit.runner.over_http import operations
 from svctoolkit.workspace import Person
 
 
@@ -22,7 +21,7 @@ def workspace_of_hook() -> Workspace:
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[DataPlane]:
-    with DataPlane(workspace_of_hook(), listen=False, extensions=[operations]) as plane:
+    with DataPlane(workspace_of_hook(), listen=False) as plane:
         yield plane
 
 

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, settings
 from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
 
 from svctoolkit import DataPlane
-from svctoolkit.runner.over_http import operations
 from tests.data_plane.conftest import basic
 from tests.data_plane.test_openapi import workspace_of_hook
 
@@ -20,7 +19,7 @@ pytest_plugins = ["schemathesis.pytest.plugin"]
 
 _SETTINGS = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 
-PLANE = DataPlane(workspace_of_hook(), listen=False, extensions=[operations])
+PLANE = DataPlane(workspace_of_hook(), listen=False)
 schema = schemathesis.openapi.from_asgi("/openapi.json", PLANE.asgi)
 
 

@@ -14,7 +14,6 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace, runner
 from svctoolkit.cli import main
-from svctoolkit.runner.over_http import operations
 from svctoolkit.server import Backoff, banner
 from svctoolkit.workspace import Person
 
@@ -150,7 +149,7 @@ def test_definitions_list_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.fixture
 def service() -> Iterator[DataPlane]:
     shop = Workspace.loads(SERVED)
-    with DataPlane(shop, simulate="simulated", extensions=[operations], backoff=Backoff(scale=0)) as plane:
+    with DataPlane(shop, simulate="simulated", backoff=Backoff(scale=0)) as plane:
         yield plane
 
 
@@ -260,7 +259,7 @@ def test_a_suite_runs_against_a_remote_plane() -> None:
     """`given`, `holds` and `lost` work at a served data plane, also the second time."""
     shop = Workspace.loads(SERVED)
     shop.users = [Person.with_token("ci@shop.example", "t0ken")]
-    with DataPlane(shop, simulate="simulated", extensions=[operations]) as plane:
+    with DataPlane(shop, simulate="simulated") as plane:
         outcomes = remote_run(plane.url, "t0ken")
 
     assert [runner.explanation(outcome) for outcome in outcomes if not outcome.ok] == []

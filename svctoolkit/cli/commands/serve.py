@@ -134,7 +134,6 @@ def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit import server
     from svctoolkit.cli import _log, _terminal
-    from svctoolkit.runner.over_http import operations as runner_operations
 
     if args.workspace is None and args.live:
         raise UsageError("--live needs --workspace FILE: the demo workspace has no real destinations")
@@ -150,7 +149,6 @@ def _run(args: argparse.Namespace) -> int:
         port=args.port,
         store=args.store,
         adjust=lambda workspace: _adjust(workspace, args),
-        extensions=[runner_operations],
         tls=tls,
         announce=lambda plane: _terminal.out(server.banner(plane, token)),
     )
