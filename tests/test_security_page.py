@@ -14,6 +14,7 @@ WEBHOOKS = f"{SPELLINGS}::test_a_header_of_a_webhook_is_secret_only_if_it_looks_
 TRUST = "test_trust.py"
 INTRODUCES = "only introduces what follows, or says where to find more"
 REPEATED = "test_transformations_sandbox.py::test_calls_in_one_process_leave_nothing_behind"
+ONE_REALM = "test_transformations_sandbox.py::test_calls_in_one_realm_leave_nothing_behind"
 MEASURED = "a figure that `python -m tests.benchmarks transformations` measures"
 
 #: The beginning of a sentence, list item or row of a table -> the tests that fail if it is not true.
@@ -71,9 +72,9 @@ PROMISES: dict[str, str | tuple[str, ...]] = {
     "| Python: ": MEASURED,
     "| JavaScript: ": MEASURED,
     "`python -m tests.benchmarks transformations`": MEASURED,
-    "Python code can leave nothing behind if": REPEATED,
+    "Code can leave nothing behind if": REPEATED,
     "Each call runs the module": "test_transformations_sandbox.py::test_state_lasts_for_one_call",
-    "Code with anything else gets a process": REPEATED,
+    "Code with anything else gets a process": ONE_REALM,
     "On systems without `fork`": "test_transformations_sandbox.py::test_the_slow_fallback_also_starts_fresh",
     "settings that a destination type declares": "test_secrets.py::test_a_secret_is_masked_everywhere",
     "every value from `$(env:NAME)`": "test_no_secret_shows.py::test_no_object_shows_a_secret",

@@ -174,6 +174,35 @@ def test_calls_in_one_process_leave_nothing_behind(body: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        "n += 1; names.push(n); m.n = (m.n ?? 0) + 1; return { n: [n, names, m.n, /a/g.test('aa')] }",
+        "const f = e.toString; f.n = (f.n ?? 0) + 1; return { n: f.n }",
+        "const { toString } = e; toString.n = (toString.n ?? 0) + 1; return { n: toString.n }",
+        "const f = e[['to', 'String'].join('')]; f.n = (f.n ?? 0) + 1; return { n: f.n }",
+        "const f = (x) => { const Object = 1 }; Object.n = (Object.n ?? 0) + 1; return { n: Object.n }",
+        "const f = log; f.n = (f.n ?? 0) + 1; return { n: f.n }",
+        "console.n = (console.n ?? 0) + 1; return { n: console.n }",
+        "const it = names.values().next; it.n = (it.n ?? 0) + 1; return { n: it.n }",
+        "const f = (k) => { log(k); try { return f(k + 1) } catch { return k } }; return { n: f(0) }",
+        "const n = RegExp['$1']; /(a)/.test('a'); return { n }",
+        "(function () { globalThis.n = (globalThis.n ?? 0) + 1 })(); return { n: globalThis['n'] }",
+        "const f = (0, eval)('globalThis'); f.n = (f.n ?? 0) + 1; return { n: f.n }",
+        "e.__proto__.n = (e.n ?? 0) + 1; return { n: e.n }",
+        "return { n: 1, then: (done) => { log('later'); done({ n: 2 }); e.constructor.n = log(e.constructor.n) ?? 1 } }",
+    ],
+)  # fmt: skip
+def test_calls_in_one_realm_leave_nothing_behind(body: str) -> None:
+    """The same for JavaScript, where the objects of a realm are what calls could share."""
+    head = "const names = []; let n = 0; export function transformEvent(e, m) {"
+    loaded = transformations.load(f"{head} {body} }}", "javascript")
+
+    calls = [[(output.events, output.error, output.logs) for output in loaded.run([{}], [{}])] for _ in range(4)]
+    assert all(events for ((events, _, _),) in calls)
+    assert calls == [calls[0]] * 4
+
+
+@pytest.mark.parametrize(
     ("language", "code", "without"),
     [
         ("javascript", "let n = 0; export const transformEvent = (e) => { Array.prototype.n = ([].n ?? 0) + 1; return { n: ++n + [].n } }", "realms"),

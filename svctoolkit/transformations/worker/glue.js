@@ -202,7 +202,7 @@
     for (let i = 0; i < METADATA.length; i++) all[METADATA[i]] = metadata === undefined ? undefined : metadata[METADATA[i]];
     return all;
   };
-  const metadata = (event) => {
+  const metadataOf = (event) => {
     if (run !== null) run.asks = true;
     if (event !== null && typeof event === 'object' && run !== null)
       for (let i = 0; i < run.ids.length; i++)
@@ -212,6 +212,10 @@
         }
     return fields(undefined);
   };
+
+  // a new function for each call: code may put properties on it
+  let metadata = null;
+  const newMetadata = () => { const metadata = (event) => metadataOf(event); return metadata };
 
   // ------------------------------------------------------------------ modules
   const compile = (unit) => {
@@ -326,6 +330,7 @@
   };
   const start = (events, about, go) => {
     run = newRun(events, about);
+    metadata = newMetadata();
     pending = { __proto__: null };
     asked = 0;
     for (let i = 0; i < events.length; i++) put(run.ids, events[i] === null ? undefined : events[i].messageId); // the original ids: user code may change them

@@ -92,19 +92,24 @@ def _string(node: Node | None) -> str:
     return _text(node)[1:-1]
 
 
-def _names(pattern: Node | None) -> Iterator[str]:
+def parse(code: str) -> Node:
+    """Return the syntax tree of a module."""
+    return _PARSER.parse(code.encode("utf-8", "replace")).root_node
+
+
+def names(pattern: Node | None) -> Iterator[str]:
     """Yield the variables that a declaration binds."""
     if pattern is None:
         return
     if pattern.type in {"identifier", "shorthand_property_identifier_pattern"}:
         yield _text(pattern)
     elif pattern.type == "pair_pattern":
-        yield from _names(pattern.child_by_field_name("value"))
+        yield from names(pattern.child_by_field_name("value"))
     elif pattern.type in {"assignment_pattern", "object_assignment_pattern"}:
-        yield from _names(pattern.child_by_field_name("left"))
+        yield from names(pattern.child_by_field_name("left"))
     else:
         for child in pattern.named_children:
-            yield from _names(child)
+            yield from names(child)
 
 
 class _Module:
@@ -113,7 +118,7 @@ class _Module:
     def __init__(self, code: str, file: str, libraries: Mapping[str, int]) -> None:
         self.file = file
         self.edits = _Edits(code.encode("utf-8", "replace"))
-        self.root = _PARSER.parse(self.edits.source).root_node
+        self.root = parse(code)
         self.libraries = libraries
         self.imports: list[dict[str, Any]] = []
         self.exports: dict[str, str] = {}
@@ -152,7 +157,7 @@ class _Module:
             self.edits.blank(node.start_byte, declaration.start_byte)
             name = declaration.child_by_field_name("name")
             for target in [name] if name else [d.child_by_field_name("name") for d in declaration.named_children]:
-                self.exports.update((bound, bound) for bound in _names(target))
+                self.exports.update((bound, bound) for bound in names(target))
         else:
             self._export_names(node)
 
