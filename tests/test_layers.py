@@ -119,7 +119,7 @@ ROOMS = {
         "held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (
-        "demo_workspace web test_api store worker ingest inspect regulations console admin scripts simulated "
+        "demo_workspace web test_api store worker ingest inspect regulations console admin health scripts simulated "
         "forwarding application serving plane _display announcement foreground"
     ),
     "server.worker": (

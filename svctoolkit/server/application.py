@@ -16,6 +16,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.admin import Admin, Control
 from svctoolkit.server.console.routes import Console
+from svctoolkit.server.health import Health
 from svctoolkit.server.ingest import operations as _ingest_docs
 from svctoolkit.server.ingest.routes import Ingest
 from svctoolkit.server.ingest.source_config import SourceConfig
@@ -57,7 +58,7 @@ def application(
     """Return the application of a data plane. `token` opens inspection and administration, like a user's login."""
     guard = Guard(engine.workspace, token, loopback)
     ingest = Ingest(engine, new_id=new_id)
-    config = SourceConfig(engine)
+    config, health = SourceConfig(engine), Health(engine, reload)
     inspect = Inspect(engine, metrics, guard.local)
     workspace, simulated = engine.workspace, SimulatedRoutes(engine, guard)
     examples = {
@@ -65,6 +66,7 @@ def application(
         "destination": next(iter(workspace.destinations), "hook"),
     }
     operations = [
+        *health.operations(),
         *(operation for extension in _extensions() for operation in extension(engine, guard)),
         *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
@@ -80,12 +82,12 @@ def application(
         timeout=timeout,
         routes=[
             *ingest.routes(),
-            *Console(engine, pipeline, guard, config.health).routes(),
+            *Console(engine, pipeline, guard, health.health).routes(),
             *config.routes(),
             *simulated.vendor_routes(),
             *_routes(operations),
         ],
-        documented=[*_ingest_docs.operations(config.health), *operations],
+        documented=[*_ingest_docs.operations(config.version), *operations],
     )
 
 

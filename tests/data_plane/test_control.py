@@ -124,6 +124,7 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
         _until(lambda: plane.reload_problem)
         problem = plane.reload_problem
         still_there = "mail" in plane.workspace.destinations
+        ready = plane.ingest("GET", "/ready")
         file.write_text(FILE)
         _until(lambda: not plane.reload_problem)
         stop.set()
@@ -131,6 +132,8 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
         plane.drain()
 
         assert "workspace.yaml" in problem
+        assert (ready.status, "workspace.yaml" in ready.text) == (503, False)  # anyone may ask, so no path is shown
+        assert "the workspace file has a mistake" in ready.text
         assert still_there
         assert "mail" not in plane.workspace.destinations
         assert len(plane.received) == sent[0]
@@ -443,3 +446,16 @@ def test_the_test_api_uses_the_answers_of_a_run(workspace: Workspace, plane: Dat
         return answer.json["data"][0]["destination_response_status"]
 
     assert (statuses(**{"x-svctoolkit-run": "r"}), statuses()) == ([418], [200])
+
+
+def test_a_plane_with_many_pending_deliveries_is_not_ready(workspace: Workspace) -> None:
+    """The caller says how many are too many."""
+    with DataPlane(workspace, listen=False, backoff=Backoff(first=600)) as plane:
+        plane.script("crm", Answer(503), Answer(200))
+        plane.send(EVENT, source="web")
+        plane.wait(lambda: plane.ingest("GET", "/inspect/counts").json["under_way"] == {"crm": 1})
+        ready, busy, wrong = (plane.ingest("GET", f"/ready{query}") for query in ("", "?pending=0", "?pending=few"))
+
+    assert (ready.status, ready.json) == (200, {"ready": True, "reasons": []})
+    assert (busy.status, busy.json["reasons"]) == (503, ["1 pending deliveries, more than 0"])
+    assert wrong.status == 400

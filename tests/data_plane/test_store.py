@@ -176,19 +176,24 @@ def test_an_unwritable_folder_is_an_error(workspace: Workspace, tmp_path: Path) 
 
 
 def test_a_full_disk_loses_no_event(workspace: Workspace, tmp_path: Path) -> None:
-    """An event that cannot be stored is answered with 500, so the client sends it again."""
+    """An event that cannot be stored is answered with 500, so the client sends it again, and `/ready` says so."""
     resource = pytest.importorskip("resource", reason="files of limited size")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with DataPlane(workspace, listen=False, store=tmp_path / "plane.db") as plane:
         resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, limits[1]))
         try:
             full = plane.send({**EVENT, "properties": {"text": random.randbytes(1_000_000).hex()}}, source="web")
+            health, ready = (plane.ingest("GET", path) for path in ("/health", "/ready"))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        again = [plane.ingest("GET", "/ready"), plane.ingest("GET", "/health")]
         later = plane.send(EVENT, source="web")
         plane.drain()
 
         assert full.status == 500
+        assert (health.json["db"], health.json["acceptingEvents"], health.json["mode"]) == ("DOWN", "FALSE", "DEGRADED")
+        assert (ready.status, ready.json["reasons"]) == (503, ["events cannot be stored; they are answered with 500"])
+        assert [answer.json.get("ready", answer.json.get("db")) for answer in again] == [True, "UP"]
         assert (later.status, len(plane.received)) == (200, 1)
 
 

@@ -59,13 +59,6 @@ class SegmentSettings(Struct, frozen=True):
     integrations: dict[str, Any]
 
 
-class Health(Struct, frozen=True):
-    """The health of the data plane."""
-
-    server: str
-    db: str
-
-
 class Version(Struct, frozen=True, rename="pascal"):
     """The version of the data plane."""
 
@@ -194,8 +187,6 @@ def _of_clients(handle: Handler) -> Iterator[Operation]:
             responses={200: ResponseDoc("`ok`, as text."), 413: _REFUSED[413], 500: _REFUSED[500]},
             login="none",
         )
-    health = {200: ResponseDoc("The data plane is healthy.", (Health,))}
-    yield _get(handle, "/health", "health", "Health", "For load balancers.", health)
     yield _get(
         handle,
         "/version",

@@ -34,7 +34,6 @@ class SourceConfig:
             Route("/sourceConfig", self.source_config),
             Route("/sourceConfig/", self.source_config),
             Route("/v1/projects/{key}/settings", self.settings),
-            Route("/health", self.health),
             Route("/version", self.version),
             Route("/robots.txt", self.robots),
         ]
@@ -88,21 +87,6 @@ class SourceConfig:
             self._unknown.log(self._engine.workspace, refusal.key)
             return refusal.response()
         return json_response({"integrations": {"Segment.io": {"apiKey": key}}})
-
-    async def health(self, _request: Request) -> Response:
-        return json_response(
-            {
-                "appType": "EMBEDDED",
-                "server": "UP",
-                "db": "UP",
-                "acceptingEvents": "TRUE",
-                "routingEvents": "TRUE",
-                "mode": "NORMAL",
-                "backendConfigMode": "JSON",
-                "lastSync": self._started,
-                "lastRegulationSync": "",
-            }
-        )
 
     async def version(self, _request: Request) -> Response:
         return json_response(

@@ -28,6 +28,7 @@ Write: TypeAlias = Callable[[sqlite3.Connection], None]
 _ROWS = 256  # rows in one statement
 _CHECKED = 64 << 20  # bytes; files up to this size are checked at the start
 _GROUP = 256  # writes in one transaction
+_PROBE = 1 << 18  # bytes
 _ADVICE = "Start with another file, or open this one with the svctoolkit that wrote it"
 
 
@@ -36,6 +37,7 @@ class Store:
 
     def __init__(self, path: Path | None) -> None:
         self.path, self._closed = path, False
+        self.failure = ""  # why the last events could not be stored
         self._lock, self._numbering = RLock(), Lock()
         self._reading = Lock() if path else self._lock
         self._hold = _hold(path) if path else None
@@ -82,6 +84,25 @@ class Store:
     def write(self, work: Write) -> Future[None]:
         """Run `work` in a transaction. The future is done after that; its error is a `StoreError`."""
         return self._put(work)
+
+    def probe(self) -> Future[None]:
+        """Try to write as much as a few events need. If that works, nothing is known to fail any more.
+
+        Clients that wait until a full disk has room again send no events that would show it.
+        """
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("create table if not exists probe(content)")
+            connection.execute(f"insert into probe values (zeroblob({_PROBE}))")
+            connection.execute("drop table probe")
+
+        def done(future: Future[None]) -> None:
+            if future.exception() is None:
+                self.failure = ""
+
+        future = self.write(work)
+        future.add_done_callback(done)
+        return future
 
     def _put(self, item: Write | BlockRow, stored: Callable[[Future[None]], None] | None = None) -> Future[None]:
         if self._closed:
@@ -163,7 +184,10 @@ class Store:
         if blocks:
             # A single statement is its own transaction, and releases Python's lock once instead of three times.
             accepted = encode([row for row, _ in blocks])
-            self._settle(lambda: insert(self._confirmed, BlockRow, accepted), [f for _, f in blocks], last=True)
+            works_now = self._settle(
+                lambda: insert(self._confirmed, BlockRow, accepted), [f for _, f in blocks], last=True
+            )
+            self.failure = "" if works_now else str(blocks[0][1].exception())
         if works and not self._settle(lambda: self._do([work for work, _ in works]), [f for _, f in works]):
             # One of the writes failed, which must not undo the others. Run each in its own transaction.
             for work, future in works:
