@@ -37,7 +37,7 @@ from svctoolkit.events import track
 from svctoolkit.lost import find_losses
 from svctoolkit.mutation import Result, Verdict, notebook
 from svctoolkit.pipeline import Stages
-from svctoolkit.profile import profile
+from svctoolkit.profile import profile, read_history
 from svctoolkit.replay import compare, replay
 from svctoolkit.sdk import LogLevel, ServiceClient
 from svctoolkit.secrets import Secret
@@ -146,6 +146,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Contrasts": lambda s: replay([*EVENTS, TELLTALE], s.workspace).contrasts(),
     "Traits": lambda s: [replay([*EVENTS, TELLTALE], s.workspace).contrast(["[0]", f"[{len(EVENTS)}]"])],
     "Profile": lambda s: profile([*EVENTS, TELLTALE], s.workspace),
+    "History": lambda s: read_history([*EVENTS, TELLTALE], s.workspace),
     "LossReport": lambda s: find_losses([*EVENTS, TELLTALE], "am", s.workspace),
     "LossCounts": lambda s: find_losses([*EVENTS, TELLTALE], "am", s.workspace).counts,
     "SharedDeliveries": lambda s: [s.pipeline.deliveries(key, EVENTS) for key in ("hook", "am", "slack", "path")],

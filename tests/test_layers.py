@@ -53,6 +53,7 @@ MAY_IMPORT = {
         "causes errors secrets url_secrets display events plans destinations sources transformations delivery "
         "workspace results warehouse"
     ),
+    "history": "errors personal display events warehouse results",
     "policies": "errors personal secrets registry events yamlfile simulations results pipeline",
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
@@ -66,11 +67,11 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
-        "accepted simulations policies "
+        "accepted simulations policies history "
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "sources transformations delivery workspace results warehouse pipeline server"
     ),
-    "profile": "errors personal display events destinations pipeline workspace replay results",
+    "profile": "errors personal history display events destinations pipeline workspace replay results",
     "lost": (
         "simulations errors display registry events plans destinations delivery pipeline workspace replay results"
     ),
@@ -96,7 +97,8 @@ MAY_IMPORT = {
     "cli": (
         "simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
-        "delivery workspace results pipeline client server runner project mutation replay profile lost pytest_plugin"
+        "delivery workspace results pipeline client server runner project mutation history replay profile lost "
+        "pytest_plugin"
     ),
     "__main__": "cli",
 }

@@ -263,6 +263,10 @@ RUNS: dict[str, list[list[str]]] = {
         ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--since", "2026-01-01", "--html", "p.html"],
         ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--json"],
     ],
+    "trend": [
+        ["profile", "events.ndjson", "--workspace", "workspace.yaml", "--history", "h.duckdb"],
+        *(["trend", "events.ndjson", "--format", form] for form in ("html", "json")), ["trend", "h.duckdb"],
+    ],
     "simulations": [["simulations"]],
     "delete": [
         ["delete", "--dry-run", "--workspace", "workspace.yaml", "--user", "ada", "--to", "am"],

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from svctoolkit.profile.api import profile
+from svctoolkit.profile.api import profile, read_history
 from svctoolkit.profile.model import Profile
 
-__all__ = ["Profile", "profile"]
+__all__ = ["Profile", "profile", "read_history"]

@@ -8,6 +8,7 @@ from html import escape
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import shows
+from svctoolkit.history.shown import change_lines, change_table
 from svctoolkit.personal import kind_of
 from svctoolkit.profile.model import Profile
 from svctoolkit.profile.needs import Need
@@ -29,6 +30,9 @@ def text(profile: Profile) -> str:
 
 def _lines(profile: Profile) -> Iterator[str]:
     yield head(profile)
+    if profile.changes is not None:
+        yield "  compared with the baseline:" if profile.changes else "  nothing changed since the baseline"
+        yield from (f"    {line}" for line in change_lines(profile.changes))
     yield from (f"  {line}" for line in _attention(profile)[:_MOST_NEEDS])
     if len(_attention(profile)) > _MOST_NEEDS:
         yield f"  and {len(_attention(profile)) - _MOST_NEEDS:,} more"
@@ -137,6 +141,8 @@ def whole_page(profile: Profile) -> str:
 
 
 def _blocks(profile: Profile) -> Iterator[Html]:
+    if profile.changes:
+        yield change_table(profile.changes, "what changed since the baseline")
     reasons = [need for what in _URGENT for need in profile.needs if need.what == what]
     if reasons:
         head = ["destination", "", "event", "events", "field", "why", "decided by"]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.history import Collector, History, Part
 from svctoolkit.json_types import Json
 from svctoolkit.profile.model import Profile
 from svctoolkit.profile.needs import losses, refusals
@@ -13,9 +16,10 @@ from svctoolkit.profile.shapes import Shape, shape_key
 from svctoolkit.replay.api import replay_all
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
-from svctoolkit.replay.records.record import Chunk, Reject
+from svctoolkit.replay.records.record import Chunk, Record, Reject
 from svctoolkit.workspace import Workspace
 
+ENDINGS = (".duckdb", ".ddb")  # of the files of histories
 _REJECTS = 1_000
 _SAMPLES = 3  # events per name, of different shapes, whose lineage is measured
 _MOST_NAMES = 2_000  # limits memory if names contain values; all further names are counted as one
@@ -27,6 +31,8 @@ def profile(
     *,
     since: str | date | None = None,
     columns: Mapping[str, str] | None = None,
+    history: Path | str | None = None,
+    against: Events | None = None,
 ) -> Profile:
     """Return a profile of events: fields by event name, how often each is missing, types and mixes of them, volumes.
 
@@ -34,11 +40,54 @@ def profile(
     after that date are marked as new. With a workspace, the profile includes what its destinations refuse, filter, drop
     and lose; nothing is sent. An iterator of events is then loaded into memory, because it has to be read twice.
 
+    `history` is a DuckDB file to which counts of the events are added: see `svctoolkit.history`. With `against` (such a
+    file, or other events), the profile includes what changed since then.
+
     Raises `ConfigError`.
     """
     begin = _moment(since)
-    if workspace is not None and isinstance(events, Iterator):
+    if (workspace or history or against is not None) and isinstance(events, Iterator):
         events = list(events)
+    if history is None and against is None:
+        return _profile(events, workspace, begin, columns)
+    baseline = read_history(against) if against is not None else None
+    counted = read_history(events, workspace, columns=columns)
+    changes = None if baseline is None else counted.changes(baseline)
+    if history is not None:
+        counted.write(history)
+    return replace(_profile(events, workspace, begin, columns), changes=changes)
+
+
+def read_history(
+    events: Events, workspace: Workspace | None = None, *, columns: Mapping[str, str] | None = None
+) -> History:
+    """Return the history in a file that `--history` writes, or of events. Raises `ConfigError`.
+
+    `events` are as in `svctoolkit.replay`. Secrets of a workspace are hidden in names.
+    """
+    if isinstance(events, (str, Path)) and str(events).endswith(ENDINGS):
+        return _stored(Path(events))
+    collector = Collector(workspace.masker.text if workspace is not None else str, examines_all=True)
+    parts: dict[str, Part] = {}
+    for chunk in input_of(events).chunks():
+        if isinstance(chunk, Chunk):
+            for record in records(chunk, Columns(columns)):
+                if isinstance(record, Record):
+                    collector.begin(record.event)
+                    collector.add(record.event)
+            parts.setdefault(chunk.name, Part(chunk.name)).add(collector.finish(chunk.name))
+    return History([part for part in parts.values() if part.events])
+
+
+def _stored(path: Path) -> History:
+    if not path.exists():
+        raise ConfigError("file not found; `svctoolkit replay --history FILE` writes one", where=str(path))
+    return History.load(path)
+
+
+def _profile(
+    events: Events, workspace: Workspace | None, begin: datetime | None, columns: Mapping[str, str] | None
+) -> Profile:
     shapes: dict[tuple[str, str], Shape] = {}
     rejects: list[Reject] = []
     samples: dict[tuple[str, str], dict[frozenset[str], Mapping[str, Json]]] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import Displayed, render
+from svctoolkit.history import Change
 from svctoolkit.json_types import Json
 from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Shape
@@ -24,6 +25,7 @@ _FRAME = {
     "missing": "float64", "types": "string", "mixed": "bool", "new_types": "string",
     "first_seen": "datetime64[us, UTC]", "place": "string",
 }  # fmt: skip
+_CHANGES = ("what", "event", "field", "destination", "before", "after", "where", "events")
 _NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "events", "stage", "decides")
 
 
@@ -32,7 +34,7 @@ class Profile(Displayed, ArrowOut):
     """The shapes of events by type and name, most frequent first, and what the destinations of a workspace need.
 
     `rejects` are records that are not events (the first thousand; `rejected` counts all). Types seen first after
-    `since` are new.
+    `since` are new. `changes` are those since a baseline; None without one.
     """
 
     shapes: Sequence[Shape]
@@ -40,6 +42,7 @@ class Profile(Displayed, ArrowOut):
     rejects: Sequence[Reject] = ()
     rejected: int = 0
     since: datetime | None = None
+    changes: Sequence[Change] | None = None
 
     @property
     def events(self) -> int:
@@ -87,6 +90,14 @@ class Profile(Displayed, ArrowOut):
         table = pd.DataFrame(rows, columns=list(_NEEDS))
         return table.astype({n: "int64" if n == "events" else "category" if n == "what" else "string" for n in _NEEDS})
 
+    def changes_frame(self) -> pd.DataFrame:
+        """Return what changed since the baseline: one row for each `Change`."""
+        import pandas as pd
+
+        rows = [[getattr(change, name) for name in _CHANGES] for change in self.changes or ()]
+        table = pd.DataFrame(rows, columns=list(_CHANGES))
+        return table.astype({n: "int64" if n == "events" else "string" for n in _CHANGES})
+
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the share of events that lack a field: fields as rows, names as columns. Requires matplotlib."""
         from svctoolkit.profile._plot import plot
@@ -113,7 +124,7 @@ class Profile(Displayed, ArrowOut):
                 for shape in self.shapes
             ],
             "needs": [{name: getattr(need, name) for name in _NEEDS} for need in self.needs],
-        }
+        } | ({} if self.changes is None else {"changes": [change.to_dict() for change in self.changes]})
 
     def to_html(self, path: Path | str | None = None) -> str:
         """Return a self-contained page; write it to `path`, if given. Raises `ConfigError`."""

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from svctoolkit.destinations import CATALOGUE
 from svctoolkit.errors import ToolkitError
+from svctoolkit.history.values import event_time
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.profile.shapes import event_time
 from svctoolkit.replay import Replayed
 from svctoolkit.replay.results.text import decision_text
 from svctoolkit.results.lineage import Lineage, merge

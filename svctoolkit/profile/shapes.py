@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
 from svctoolkit.events import Event
+from svctoolkit.history.values import KINDS, event_time, type_of
 from svctoolkit.json_types import Json
-from svctoolkit.lexical import is_number
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
-_TIMES = ("originalTimestamp", "timestamp", "sentAt", "receivedAt")
 _ALIKE = {"integer": "number"}  # not mixed: JSON has only one numeric type
-_BEGIN = frozenset("0123456789+-. ")
-_KINDS: dict[type, str] = {type(None): "null", bool: "boolean", int: "integer", float: "number", list: "list"}
 _MOST_FIELDS = 5_000  # per event name; limits memory if keys contain values
 
 
@@ -109,7 +104,7 @@ class Shape:
                 for item in value:
                     self._walk({"*": item}, inner, at, place)
             else:
-                self._count(inner, _KINDS.get(kind) or type_of(value), at, place)
+                self._count(inner, KINDS.get(kind) or type_of(value), at, place)
 
     def _count(self, node: _Node, kind: str, at: datetime | None, place: str) -> None:
         if node.values is None:
@@ -118,33 +113,6 @@ class Shape:
                 return
             node.values = self.fields[node.path] = Field()
         node.values.add(kind, self.count, at, place)
-
-
-def type_of(value: Json) -> str:
-    """Return `integer`, `number`, `boolean`, `null`, `list` or `object`; for strings `numeric text`, `time` or `text`.
-
-    >>> [type_of(v) for v in (1, 1.5, "1.5", "1.5 EUR", "2026-01-31", True, None, [], {})]
-    ['integer', 'number', 'numeric text', 'text', 'time', 'boolean', 'null', 'list', 'object']
-    """
-    if isinstance(value, str):
-        if value[:1] not in _BEGIN:  # most texts are neither, and this test is cheaper than the patterns
-            return "text"
-        if is_number(value):
-            return "numeric text"
-        return "time" if _TIME.fullmatch(value) else "text"
-    return _KINDS.get(type(value), "object")
-
-
-def event_time(event: Mapping[str, Json]) -> datetime | None:
-    """Return the time of the event, from its own timestamps."""
-    for name in _TIMES:
-        if isinstance(text := event.get(name), str):
-            try:
-                at = datetime.fromisoformat(text)
-            except ValueError:
-                continue
-            return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-    return None
 
 
 def shape_key(event: Mapping[str, Json]) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 from svctoolkit import __version__
 from svctoolkit.accepted import is_over
 from svctoolkit.errors import ConfigError
+from svctoolkit.history import History
 from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies
 from svctoolkit.replay.edits import attribute
@@ -192,6 +193,8 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
     if resume and out is None:
         raise ConfigError("resume requires `out`, the folder of the replay to continue")
     job = job_of(sides, options)
+    if options["history"] is not None:
+        History.load(options["history"])  # a file that cannot be used is an error before the first event
     if is_collection(events):
         tally, rows, whole = run_collection(job, events, scheduler, listener(options["progress"]))
         if out is not None:
@@ -199,6 +202,8 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         members: dict[str, Any] = {"tally": tally, "complete": whole, "_dask": rows}
     else:
         members = _run_input(events, job, options)
+    if options["history"] is not None and members["complete"]:
+        History(members["tally"].history).write(options["history"])
     return {
         **members,
         "elapsed": time.perf_counter() - started,
@@ -234,6 +239,8 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     sample, batch, destinations = options["sample"], options["batch"], options["destinations"]
     if not 0 < sample <= 1:
         raise ConfigError(f"sample must be more than 0 and at most 1, not {sample}")
+    if options["history"] is not None and sample < 1:
+        raise ConfigError("a history counts all events: remove the sample")
     if batch < 1:
         raise ConfigError(f"batch must be at least 1, not {batch}")
     if isinstance(destinations, str):
@@ -267,6 +274,7 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
         accepted=review.accepted,
         expired=review.expired,
         policies=tuple(policies.items),
+        history=options["history"] is not None,
     )
 
 
@@ -297,7 +305,7 @@ def _folder(out: Path, job: Job, identity: Any, resume: bool) -> Folder:
         "options": [
             list(job.destinations), repr(job.stages), job.source, dict(job.columns), job.batch, job.sample,
             job.personal, list(job.ignore), dict(job.tolerance), plain(job.accepted),
-            list(job.policies),
+            list(job.policies), *(["history"] if job.history else []),
         ],
         "rows": "replay" if len(job.sides) == 1 else "comparison",
     }  # fmt: skip

@@ -41,6 +41,7 @@ class Options(TypedDict, total=False):
       `tolerance`: path -> how much a number may differ, relative to the larger of both (or 1). `accept`: a file of
       reviewed differences (`accepted.yaml`), which are reported as `accepted` until they expire
     - `policies`: a file of policies, or `Policies`: what must hold for everything that arrives (on the later side)
+    - `history`: a DuckDB file to which counts of all events are added when the run is complete: `svctoolkit.history`
     - `workers`: processes on this machine. `scheduler`: use a cluster instead: the address of a Dask scheduler, its
       client, or a cluster object such as `LocalCluster`. Rows of a Dask collection stay on its cluster: see
       `Replayed.dask`
@@ -62,6 +63,7 @@ class Options(TypedDict, total=False):
     tolerance: Mapping[str, float]
     accept: Path | str | None
     policies: Policies | Path | str | None
+    history: Path | str | None
     workers: int
     scheduler: str | Client | Cluster | None
     transport: Transport | None
@@ -83,6 +85,7 @@ DEFAULTS: Options = {
     "tolerance": {},
     "accept": None,
     "policies": None,
+    "history": None,
     "workers": 1,
     "scheduler": None,
     "transport": None,

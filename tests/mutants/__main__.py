@@ -75,6 +75,7 @@ ABOUT = {
         "tests/data_plane/test_routing.py",
     ],
     "plans": ["tests/plans"],
+    "history": ["tests/test_history.py"],
     "policies": ["tests/test_policies.py"],
     "profile": ["tests/test_profile.py"],
     "project": ["tests/test_import.py", "tests/test_cli.py"],

@@ -21,6 +21,7 @@ NAVIGATION = {
         "tracking-plans",
         "replay",
         "policies",
+        "history",
         "lineage",
         "mutate",
         "warehouse",

@@ -24,6 +24,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH=COLUMN",
         help="map a CSV or Parquet column to an event path; *=warehouse:pages reads a warehouse table; may be repeated",
     )
+    parser.add_argument(
+        "--against", metavar="FILE", help="report what changed since this history (history.duckdb), or these events"
+    )
+    parser.add_argument("--history", metavar="FILE", help="add counts of the events to this history, see `trend`")
     parser.add_argument("--html", metavar="FILE", help="write an HTML page")
     parser.add_argument("--json", action="store_true", help="print the profile as JSON")
 
@@ -35,7 +39,9 @@ def _run(args: argparse.Namespace) -> int:
 
     workspace = Workspace.load(args.workspace) if args.workspace else None
     columns = dict(_inputs.assignment("--column", text, "PATH=COLUMN") for text in args.column)
-    result = profile(args.files, workspace, since=args.since, columns=columns)
+    result = profile(
+        args.files, workspace, since=args.since, columns=columns, history=args.history, against=args.against
+    )
     if args.html:
         result.to_html(args.html)
     lines = map(_terminal.plain, repr(result).split("\n"))
@@ -56,6 +62,7 @@ command = Command(
     examples=(
         "svctoolkit profile events.ndjson",
         "svctoolkit profile events.ndjson --workspace workspace.yaml --since 2026-01-01",
+        "svctoolkit profile today.ndjson --against history.duckdb --history history.duckdb",
         "svctoolkit profile events/ --html profile.html",
     ),
     add_arguments=_add_arguments,

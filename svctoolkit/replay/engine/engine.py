@@ -17,6 +17,7 @@ from svctoolkit import personal
 from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context, Lookup
 from svctoolkit.events import Event
+from svctoolkit.history import Collector
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Route, Stages
 from svctoolkit.pipeline.decisions import decision
@@ -51,7 +52,7 @@ class Job:
     `source` is the source of every event, `only_source` that of events which do not have one.
     `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the current
     time for events without a timestamp. `ignore`, `tolerance`, `accepted` and `expired` are those of `Review`.
-    `policies` are checked on the later side.
+    `policies` are checked on the later side. `history`: count the events for a history.
     """
 
     sides: tuple[Workspace, ...]
@@ -71,6 +72,7 @@ class Job:
     accepted: tuple[Accepted, ...] = ()
     expired: tuple[Accepted, ...] = ()
     policies: tuple[Mapping[str, Json], ...] = ()
+    history: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Engine:
         self._heads: dict[int, dict[str, str]] = {}  # of the current batch, by id of the record
         self._maskers: list[Masker] = []
         self.police = Police(self, Policies.of(job.policies)) if job.policies else None
+        self.history = Collector(self.sides[-1].workspace.masker.text) if job.history else None
         self._run_batch = runner(self)
 
     def run(self, chunk: Chunk) -> tuple[Tally, Json]:
@@ -126,6 +129,9 @@ class Engine:
                 rows = parquet(self.rows, kinds)
         tally = self.sum.finish()
         tally.number = chunk.number
+        if self.history is not None:
+            with self.timer("history"):
+                tally.history = [self.history.finish(chunk.name)]
         tally.records += tally.rejected
         return tally, rows
 
@@ -154,6 +160,9 @@ class Engine:
         if batch is None:
             return False
         self.sum.tally.events += len(batch.records)
+        if self.history is not None:
+            with self.timer("history"):
+                self.history.add(*batch.events)
         for destination in destinations:
             self._run_batch(destination, batch)
         if self.police is not None:
@@ -181,6 +190,8 @@ class Engine:
                 self.sum.reject(self._hide_personal(record))
             else:
                 self.sum.tally.records += 1
+                if self.history is not None:
+                    self.history.begin(record.event)
                 yield record
 
     def _hide_personal(self, reject: Reject) -> Reject:

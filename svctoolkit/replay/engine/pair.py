@@ -60,6 +60,9 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
                 for record, of in zip(batch.records, new, strict=True):
                     if of.passage is not None:
                         engine.police.see(destination, record, of.passage, to.masker)
+            if engine.history is not None:
+                for record, of in zip(batch.records, new, strict=True):
+                    engine.history.count(record.event, destination, of.status)
             for record, *sides in zip(batch.records, old, new, strict=True):
                 for side, of in zip(_SIDES, sides, strict=True):
                     if of.passage is not None and of.passage.lost is not None:

@@ -37,6 +37,8 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
                 _count(engine, record, passage, route, decides)
                 if engine.police is not None:
                     engine.police.see(destination, record, passage, route.masker)
+                if engine.history is not None:
+                    engine.history.count(record.event, destination, passage.fate.status)
                 if engine.job.rows:
                     _rows(engine, record, passage, route)
             for name, value in _destination(route.destination).items():

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from svctoolkit.history import Part
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Record, Reject
 from svctoolkit.replay.tally.because import Because
@@ -171,7 +172,8 @@ class Tally(msgspec.Struct):
     destination and kind. `accepted` counts those that an entry of a list of accepted differences covers, by
     destination and number of the entry. `policies` counts the events that break a policy, by its name and destination.
     `strata` are the shapes of a sample; those after the first 2,000 are counted as one. `seconds` is the time of each
-    step, over all processes. `lost` counts what simulated destinations lose.
+    step, over all processes. `lost` counts what simulated destinations lose. `history` has the counts for
+    a history, one part for each input.
     """
 
     number: int = 0
@@ -194,6 +196,7 @@ class Tally(msgspec.Struct):
     seconds: dict[str, float] = {}
     strata: dict[str, Stratum] = {}
     lost: list[LossCount] = []
+    history: list[Part] = []
 
 
 class Sum:
@@ -203,6 +206,7 @@ class Sum:
         self.tally, self._most_rejects, self._room = Tally(), most_rejects, _MOST_DECISIONS
         self._examples = examples
         self._groups: dict[tuple[str, ...], Group] = {}
+        self._parts: dict[str, Part] = {}
         self.losses = LossSum()
 
     def reject(self, *rejects: Reject) -> None:
@@ -302,6 +306,8 @@ class Sum:
             _add_counts(mine_of.counts, stratum.counts)
             _add_counts(mine_of.marks, stratum.marks)
         self.losses.add(tally.lost)
+        for part in tally.history:
+            self._parts.setdefault(part.name, Part(part.name)).add(part)
         for group in tally.groups:
             own = self.group(*group.key)
             if own is not None:
@@ -310,6 +316,7 @@ class Sum:
     def finish(self) -> Tally:
         """Return the sum, with its groups, largest first."""
         self.tally.lost = self.losses.counts()
+        self.tally.history = list(self._parts.values())
         self.tally.groups = sorted(self._groups.values(), key=lambda group: -group.count)
         return self.tally
 

@@ -154,6 +154,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         "tolerance": dict(_tolerance(text) for text in args.tolerance),
         "accept": args.accept,
         "policies": args.policies,
+        "history": args.history,
         "workers": args.workers,
         "scheduler": args.scheduler,
     }

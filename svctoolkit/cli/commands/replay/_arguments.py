@@ -78,6 +78,9 @@ def _add_execution(group: argparse._ArgumentGroup) -> None:
 def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--out", metavar="FOLDER", help="write rows as Parquet, and a list of rejected records")
     group.add_argument("--duckdb", metavar="FILE", help="write rows, counts, groups and rejects to a DuckDB database")
+    group.add_argument(
+        "--history", metavar="FILE", help="add counts of the events to this history (history.duckdb), see `trend`"
+    )
     group.add_argument("--html", metavar="FILE", help="write an HTML page with every group and its examples")
     group.add_argument("--json", action="store_true", help="print the numbers and groups as JSON")
     group.add_argument(

@@ -1,0 +1,58 @@
+"""`svctoolkit trend`: events over time, and what changed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from svctoolkit.cli._command import Command, Exit
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a history (history.duckdb), a data plane store (.db), or a file or folder of events",
+    )
+    parser.add_argument("--event", default="", metavar="NAME", help="only events of this name or type, with fields")
+    parser.add_argument("--channel", default="", metavar="NAME", help="only events of this channel, such as web")
+    parser.add_argument("--app", default="", metavar="VERSION", help="only events of this app version")
+    parser.add_argument("--destination", default="", metavar="ID", help="only events that went to this destination")
+    parser.add_argument(
+        "--format", choices=("text", "html", "json"), default="text", help="output format (default: %(default)s)"
+    )
+
+
+def _run(args: argparse.Namespace) -> int:
+    from svctoolkit.cli import _terminal
+    from svctoolkit.profile import read_history
+
+    history = read_history(args.file).only(args.event, args.channel, args.app, args.destination)
+    if args.format == "html":
+        _terminal.out(history.to_html())
+    elif args.format == "json":
+        _terminal.out(json.dumps(history.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _terminal.out("\n".join(map(_terminal.plain, repr(history).split("\n"))))
+    if not history.events:
+        _terminal.err("no events of this kind in the history")
+        return Exit.NOTHING
+    return Exit.OK
+
+
+command = Command(
+    help="show events over time: volumes, fields, and what changed in the last week",
+    description="""
+        Show a history of events: what changed in the last seven days compared with the days before, and the number of
+        events of each name by day. With --event, also list the fields: how often they are present, types, distinct
+        values, medians, first and last day. `replay --history` and `profile --history` write histories.
+    """,
+    examples=(
+        "svctoolkit trend history.duckdb",
+        "svctoolkit trend history.duckdb --event 'Order Completed' --channel web",
+        "svctoolkit trend history.duckdb --format html > trend.html",
+        "svctoolkit trend events.db",
+    ),
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,120 @@
+"""A history in a DuckDB file: the tables `parts`, `volumes`, `outcomes` and `fields`, one row for each count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.history.cells import DIMENSIONS, Cell, FieldCount, Key, Part
+from svctoolkit.warehouse.loading.database import connect
+
+if TYPE_CHECKING:
+    import duckdb
+
+_KEY = "part VARCHAR, " + ", ".join(f"{name} VARCHAR" for name in DIMENSIONS)
+_TABLES: Mapping[str, str] = {
+    "parts": "part VARCHAR, name VARCHAR, events BIGINT",
+    "volumes": f"{_KEY}, events BIGINT, examined BIGINT",
+    "outcomes": f"{_KEY}, destination VARCHAR, status VARCHAR, events BIGINT",
+    "fields": f"{_KEY}, field VARCHAR, present BIGINT, nulls BIGINT, types VARCHAR, distinct_values BLOB, "
+    "numbers VARCHAR",
+}
+_TYPES = msgspec.json.Decoder(dict[str, int])
+_NUMBERS = msgspec.json.Decoder(dict[int, int])
+
+
+def load(path: Path) -> list[Part]:
+    """Return the parts in a file; none if it does not exist. Raises `ConfigError`."""
+    if not path.exists():
+        connect().close()  # DuckDB is installed
+        return []
+    with _opened(path) as database:
+        if not database.execute("SELECT 1 FROM duckdb_tables()").fetchone():
+            return []  # a run was interrupted before it had written anything
+        parts = {row[0]: Part(row[1], row[0], row[2], []) for row in _rows(database, "parts")}
+        cells: dict[tuple[str, Key], Cell] = {}
+        for part, *row, events, examined in _rows(database, "volumes"):
+            key = _key(row)
+            cell = cells[part, key] = Cell(*key, events, {}, {}, examined)
+            parts[part].cells.append(cell)
+        for part, *row, destination, status, events in _rows(database, "outcomes"):
+            cells[part, _key(row)].outcomes.setdefault(destination, {})[status] = events
+        for part, *row, field, present, _, types, sketch, numbers in _rows(database, "fields"):
+            count = FieldCount(present, _TYPES.decode(types), sketch, _NUMBERS.decode(numbers))
+            cells[part, _key(row)].fields[field] = count
+    return list(parts.values())
+
+
+def save(path: Path, parts: Iterable[Part]) -> None:
+    """Write parts to a file, in one transaction; each replaces the part with the same first event.
+
+    Raises `ConfigError`.
+    """
+    import duckdb
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _opened(path) as database:
+            database.execute("BEGIN")
+            for name, columns in _TABLES.items():
+                database.execute(f"CREATE TABLE IF NOT EXISTS {name} ({columns})")
+            for part in parts:
+                for name, rows in _tables(part).items():
+                    database.execute(f"DELETE FROM {name} WHERE part = ?", (part.first,))
+                    _insert(database, name, rows)
+            database.execute("COMMIT")
+    except (duckdb.Error, OSError) as error:
+        raise ConfigError(f"cannot be written: {str(error).splitlines()[0]}", where=str(path)) from error
+
+
+def _insert(database: duckdb.DuckDBPyConnection, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Insert rows as one Arrow table: DuckDB takes a millisecond for each row that it gets alone."""
+    import pyarrow as pa
+
+    if rows:
+        names = [column.split()[0] for column in _TABLES[name].split(", ")]
+        database.register("_svctoolkit", pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))))
+        database.execute(f"INSERT INTO {name} SELECT * FROM _svctoolkit")
+        database.unregister("_svctoolkit")
+
+
+def _opened(path: Path) -> duckdb.DuckDBPyConnection:
+    try:
+        return connect(str(path))
+    except ConfigError as error:
+        raise ConfigError(f"{error}; expected a file that `--history` writes", where=str(path)) from None
+
+
+def _rows(database: duckdb.DuckDBPyConnection, table: str) -> Iterator[Sequence[Any]]:
+    import duckdb
+
+    try:
+        result = database.execute(f"SELECT * FROM {table} ORDER BY ALL")
+    except duckdb.Error:
+        raise ConfigError(f"not a history: table {table!r} is missing; `--history FILE` writes one") from None
+    while rows := result.fetchmany(10_000):
+        yield from rows
+
+
+def _key(row: Sequence[str]) -> Key:
+    day, type_, event, channel, library, app = row
+    return day, type_, event, channel, library, app
+
+
+def _tables(part: Part) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows of each table."""
+    volumes, outcomes, fields = list[tuple[Any, ...]](), list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+    for cell in part.cells:
+        key = (part.first, *cell.key)
+        volumes.append((*key, cell.events, cell.examined))
+        for destination, counts in cell.outcomes.items():
+            outcomes += [(*key, destination, status, count) for status, count in counts.items()]
+        for path, count in cell.fields.items():
+            texts = [msgspec.json.encode(value).decode() for value in (count.types, count.numbers)]
+            fields.append((*key, path, count.present, count.nulls, texts[0], count.distinct, texts[1]))
+    parts = [(part.first, part.name, part.events)]
+    return {"parts": parts, "volumes": volumes, "outcomes": outcomes, "fields": fields}

@@ -1,0 +1,144 @@
+"""Find what changed between two times: events, fields, types, numbers, and outcomes at destinations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+
+from svctoolkit.history.bands import Band, band
+from svctoolkit.history.cells import Cell, FieldCount
+from svctoolkit.history.change import Change, What
+from svctoolkit.history.segments import Segment, segment_of, where
+from svctoolkit.history.shifts import Shift, shifts
+
+_FEWEST = 20  # events of a segment that say anything about a field
+
+
+class _Side:
+    """The events of one name at one time: all of them, and by segment and platform."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self.events = sum(cell.events for cell in cells)
+        self.by_segment: dict[Segment, list[Cell]] = {}
+        for cell in cells:
+            self.by_segment.setdefault(segment_of(cell), []).append(cell)
+
+    def days(self, platform: str | None = None) -> dict[date, int]:
+        counts: dict[date, int] = {}
+        for segment, cells in self.by_segment.items():
+            for cell in cells if platform in (None, segment.platform) else ():
+                if cell.day:
+                    day = date.fromisoformat(cell.day)
+                    counts[day] = counts.get(day, 0) + cell.events
+        return counts
+
+    def platform(self, name: str) -> list[Cell]:
+        """The cells of a platform; those of all if it has too few events."""
+        cells = [cell for segment, of in self.by_segment.items() if segment.platform == name for cell in of]
+        return (
+            cells if sum(c.examined for c in cells) >= _FEWEST else [c for of in self.by_segment.values() for c in of]
+        )
+
+
+def drift(after: Sequence[Cell], before: Sequence[Cell]) -> list[Change]:
+    """Return the changes from `before` to `after`, most severe first. There are none without a baseline."""
+    if not before or not after:
+        return []
+    new, old = _by_name(after), _by_name(before)
+    span = _span(before)
+    days = sorted({date.fromisoformat(cell.day) for cell in after if cell.day})
+    changes: list[Change] = []
+    for name in {**new, **old}:
+        now, then = new.get(name, _Side([])), old.get(name, _Side([]))
+        changes += _volume(name, now, then, days, span)
+        if now.events and then.events:
+            changes += _inside(name, now, then)
+    return sorted(changes, key=lambda change: (change.order, change.event, change.field))
+
+
+def _by_name(cells: Iterable[Cell]) -> dict[str, _Side]:
+    names: dict[str, list[Cell]] = {}
+    for cell in cells:
+        names.setdefault(cell.title, []).append(cell)
+    return {name: _Side(of) for name, of in names.items()}
+
+
+def _span(cells: Iterable[Cell]) -> tuple[date, date] | None:
+    days = {cell.day for cell in cells if cell.day}
+    return (date.fromisoformat(min(days)), date.fromisoformat(max(days))) if days else None
+
+
+def _volume(
+    name: str, now: _Side, then: _Side, days: Sequence[date], span: tuple[date, date] | None
+) -> Iterator[Change]:
+    """Yield the change of the number of events, and of each platform if it is not the same for all."""
+    if not then.events:
+        yield Change("appeared", name, "", "no events", f"{now.events:,} events", now.events)
+        return
+    if span is None or not days:
+        return
+    platforms = {segment.platform for side in (now, then) for segment in side.by_segment}
+    moved: dict[What, list[tuple[str, int, Band]]] = {}
+    for platform in (*sorted(platforms), None):
+        if platform is None and moved:
+            break  # a platform explains it
+        found = sum(now.days(platform).values())
+        usual = band(days, then.days(platform), *span)
+        if what := _moved(found, usual):
+            moved.setdefault(what, []).append((platform or "", found, usual))
+    for what, of in moved.items():
+        found, expected = sum(item[1] for item in of), sum(item[2].expected for item in of)
+        only = " and ".join(sorted(item[0] for item in of if item[0]))
+        part = f"{only} only" if len(of) < len(platforms) and only else ""
+        difference = round(abs(found - expected))
+        yield Change(what, name, "", f"{expected:,.0f} events expected", f"{found:,}", difference, where=part)
+
+
+def _moved(found: int, usual: Band) -> What | None:
+    if usual.has(found) or usual.expected < 5 > found:
+        return None
+    ratio = found / usual.expected if usual.expected else 2.0
+    if not found:
+        return "vanished"
+    return "halved" if ratio <= 0.5 else "doubled" if ratio >= 2 else "moved" if abs(ratio - 1) > 0.2 else None
+
+
+def _inside(name: str, now: _Side, then: _Side) -> Iterator[Change]:
+    """Yield the changes of fields and outcomes, each once for all segments that have it."""
+    bases = {segment.platform: _merged(then.platform(segment.platform)) for segment in now.by_segment}
+    examined: list[Segment] = []
+    found: dict[tuple[What, str, str], dict[Segment, Shift]] = {}
+    for segment, cells in now.by_segment.items():
+        cell = _merged(cells)
+        if min(cell.examined, bases[segment.platform].examined) < _FEWEST:
+            continue
+        examined.append(segment)
+        for shift in shifts(cell, bases[segment.platform]):
+            found.setdefault((shift.what, shift.field, shift.destination), {})[segment] = shift
+    for (what, path, destination), of in found.items():
+        worst = max(of.values(), key=lambda shift: shift.events)
+        others = [segment for segment in examined if segment not in of]
+        part = where(list(of), others, list(then.by_segment))
+        events = sum(shift.events for shift in of.values())
+        yield Change(what, name, path, worst.before, worst.after, events, destination, part)
+
+
+def _merged(cells: Iterable[Cell]) -> Cell:
+    """Return all cells as one, of no day or version."""
+    total = Cell("", "", "")
+    fields: dict[str, FieldCount] = {}
+    outcomes: dict[str, dict[str, int]] = {}
+    for cell in cells:
+        total.events += cell.events
+        total.examined += cell.examined
+        for path, count in cell.fields.items():
+            fields.setdefault(path, FieldCount()).add(count)
+        for destination, counts in cell.outcomes.items():
+            _add(outcomes.setdefault(destination, {}), counts)
+    total.fields, total.outcomes = fields, outcomes
+    return total
+
+
+def _add(mine: dict[str, int], counts: Mapping[str, int]) -> None:
+    for name, count in counts.items():
+        mine[name] = mine.get(name, 0) + count

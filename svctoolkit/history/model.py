@@ -1,0 +1,181 @@
+"""A history of events: counts by day, name, version, field and destination, which add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from svctoolkit.displayed import Displayed, render
+from svctoolkit.history import database
+from svctoolkit.history.cells import Cell, Part, merge_cells
+from svctoolkit.history.change import Change
+from svctoolkit.history.drift import drift
+from svctoolkit.history.sketches import distinct_count, quantile
+from svctoolkit.json_types import Json
+from svctoolkit.results.arrow import ArrowOut
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DAY = timedelta(days=1)
+RECENT_DAYS = 7  # compared with the days before them
+_FRAME = {
+    "day": "datetime64[us]", "event_type": "string", "event_name": "string", "channel": "string", "library": "string",
+    "app": "string", "field": "string", "events": "int64", "examined": "int64", "present": "int64", "nulls": "int64",
+    "types": "string",
+    "distinct": "int64", "p05": "float64", "median": "float64", "p95": "float64",
+}  # fmt: skip
+_OUTCOMES = ("day", "event_type", "event_name", "channel", "library", "app", "destination", "status", "events")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class History(Displayed, ArrowOut):
+    """Events over time. It shows itself as a trend: what changed in the last week, and events by name and day.
+
+    It has no values: fields have sketches of how many distinct values there are and how numbers are distributed.
+    """
+
+    parts: Sequence[Part] = ()
+
+    @classmethod
+    def load(cls, path: Path | str) -> History:
+        """Return the history in a file; an empty one if it does not exist. Raises `ConfigError`."""
+        return cls(database.load(Path(path)))
+
+    def write(self, path: Path | str) -> None:
+        """Add this history to a file. Raises `ConfigError`."""
+        stored = {part.first: part for part in database.load(Path(path))}
+        merged = [_later(stored.get(part.first), part) for part in self.parts]
+        database.save(Path(path), [part for part in merged if part is not stored.get(part.first)])
+
+    def merge(self, other: History) -> History:
+        """Return the history of both.
+
+        An input counts once: a part with the same first event as one of `other` is replaced, unless the other has
+        fewer events. So a file that has grown is not counted twice.
+        """
+        parts = {part.first: part for part in self.parts}
+        for part in other.parts:
+            parts[part.first] = _later(parts.get(part.first), part)
+        return History(list(parts.values()))
+
+    def only(self, event: str = "", channel: str = "", app: str = "", destination: str = "") -> History:
+        """Return the history of the events with this name (or type), channel, app version or destination."""
+        wanted = {"title": event, "channel": channel, "app": app}
+        tests = {name: value for name, value in wanted.items() if value}
+
+        def fits(cell: Cell) -> bool:
+            named = all(getattr(cell, name) == value for name, value in tests.items())
+            return named and (not destination or destination in cell.outcomes)
+
+        return self._of(fits)
+
+    def between(self, first: date, last: date) -> History:
+        """Return the history of some days, both included."""
+        return self._of(lambda cell: bool(cell.day) and first <= date.fromisoformat(cell.day) <= last)
+
+    def _of(self, fits: Callable[[Cell], bool]) -> History:
+        parts = [Part(p.name, p.first, p.events, [cell for cell in p.cells if fits(cell)]) for p in self.parts]
+        return History([part for part in parts if part.cells])
+
+    def cells(self) -> list[Cell]:
+        """Return the counts of all parts together."""
+        return merge_cells(cell for part in self.parts for cell in part.cells)
+
+    @property
+    def events(self) -> int:
+        return sum(cell.events for part in self.parts for cell in part.cells)
+
+    @property
+    def days(self) -> tuple[date, date] | None:
+        """The first and the last day; None if no event has a time."""
+        days = {cell.day for part in self.parts for cell in part.cells if cell.day}
+        return (date.fromisoformat(min(days)), date.fromisoformat(max(days))) if days else None
+
+    def changes(self, against: History | None = None) -> list[Change]:
+        """Return what changed, most severe first: compared with `against`, or the last week with the days before it.
+
+        Of a baseline that has earlier days than this history, only those count.
+        """
+        days = self.days
+        if against is None:
+            if days is None or days[0] > days[1] - timedelta(days=RECENT_DAYS):
+                return []
+            start = days[1] - timedelta(days=RECENT_DAYS - 1)
+            return drift(self.between(start, days[1]).cells(), self.between(days[0], start - _DAY).cells())
+        other = against.days
+        if days is not None and other is not None and other[0] < days[0]:
+            against = against.between(other[0], days[0] - _DAY)
+        return drift(self.cells(), against.cells())
+
+    def frame(self) -> pd.DataFrame:
+        """Return one row for each field of each day, name, channel, library and app version.
+
+        Columns: `day`, `event_type`, `event_name`, `channel`, `library`, `app`, `field`, `events`, `examined` (of
+        them), `present`, `nulls` (or empty texts), `types` (`text 98, number 2`), `distinct` (about), and `p05`,
+        `median` and `p95` of numbers.
+        """
+        import pandas as pd
+
+        rows = [
+            [
+                *(cell.day or None, *cell.key[1:], path, cell.events, cell.examined, field.present, field.nulls),
+                ", ".join(f"{kind} {count}" for kind, count in sorted(field.types.items(), key=lambda i: -i[1])),
+                distinct_count(field.distinct),
+                *(quantile(field.numbers, share) for share in (0.05, 0.5, 0.95)),
+            ]
+            for cell in self.cells()
+            for path, field in sorted(cell.fields.items())
+        ]
+        return pd.DataFrame(rows, columns=list(_FRAME)).astype(_FRAME)
+
+    def outcomes(self) -> pd.DataFrame:
+        """Return the number of events by day, name, version, destination and status."""
+        import pandas as pd
+
+        rows = [
+            [cell.day or None, *cell.key[1:], destination, status, count]
+            for cell in self.cells()
+            for destination, counts in cell.outcomes.items()
+            for status, count in counts.items()
+        ]
+        table = pd.DataFrame(rows, columns=list(_OUTCOMES))
+        return table.astype({**dict.fromkeys(_OUTCOMES, "string"), "day": "datetime64[us]", "events": "int64"})
+
+    def to_dict(self) -> dict[str, Json]:
+        """Return the trend as JSON: events by day and name, and what changed."""
+        days = self.days
+        names: dict[str, dict[str, int]] = {}
+        for cell in self.cells():
+            of = names.setdefault(cell.title, {})
+            of[cell.day] = of.get(cell.day, 0) + cell.events
+        return {
+            "events": self.events,
+            "first_day": days[0].isoformat() if days else None,
+            "last_day": days[1].isoformat() if days else None,
+            "names": {name: dict(sorted(counts.items())) for name, counts in sorted(names.items())},
+            "changes": [change.to_dict() for change in self.changes()],
+        }
+
+    def to_html(self) -> str:
+        """Return a self-contained page."""
+        return render(self, "document")
+
+    def __repr__(self) -> str:
+        return render(self, "text")
+
+
+def _later(stored: Part | None, part: Part) -> Part:
+    """Return the part that counts: the later one, unless it has fewer events. Known outcomes are kept."""
+    if stored is None:
+        return part
+    if part.events < stored.events or part.cells == stored.cells:
+        return stored
+    if any(cell.outcomes for cell in part.cells):
+        return part
+    known = {cell.key: cell.outcomes for cell in stored.cells}
+    cells = [Cell(*cell.key, cell.events, cell.fields, known.get(cell.key, {}), cell.examined) for cell in part.cells]
+    return stored if cells == stored.cells else Part(part.name, part.first, part.events, cells)

@@ -1,0 +1,200 @@
+"""Histories add up, forget values, count nothing twice, and say what changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from svctoolkit import Workspace
+from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
+from svctoolkit.history import History, collect
+from svctoolkit.history.sketches import buckets, distinct, distinct_count, quantile
+from svctoolkit.profile import profile, read_history
+from svctoolkit.replay import replay
+
+MONDAY = date(2026, 1, 5)
+Event = dict[str, Any]
+
+
+def event(day: date, number: int, app: str = "2.3.0", channel: str = "web", **properties: object) -> Event:
+    return {
+        "type": "track", "event": "Order Completed", "messageId": f"{day}-{channel}-{app}-{number}",
+        "timestamp": f"{day}T10:00:00Z", "channel": channel, "userId": f"u{number}",
+        "context": {"app": {"version": app}}, "properties": properties or {"product_id": f"p{number}", "total": 20.5},
+    }  # fmt: skip
+
+
+def weeks(count: int, weekday: int = 60, weekend: int = 20) -> Iterator[Event]:
+    for number in range(7 * count):
+        day = MONDAY + timedelta(days=number)
+        for n in range(weekend if day.weekday() >= 5 else weekday):
+            yield event(day, n, channel=("web", "mobile")[n % 2])
+
+
+@pytest.fixture(scope="module")
+def month() -> History:
+    return collect(weeks(4))
+
+
+def lines(history: History, against: History) -> list[str]:
+    return [str(change) for change in history.changes(against)]
+
+
+values = st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.sampled_from(["", "a", "1.5"])
+events = st.lists(
+    st.builds(
+        lambda day, name, properties: {"type": "track", "event": name, "timestamp": day, "properties": properties},
+        st.sampled_from(["2026-01-05", "2026-01-06"]),
+        st.sampled_from(["A", "B"]),
+        st.dictionaries(st.sampled_from("xyz"), values | st.lists(st.dictionaries(st.just("i"), values), max_size=3)),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def contents(history: History) -> dict[object, object]:
+    return {cell.key: cell for cell in history.cells()}
+
+
+@given(events, events)
+@settings(max_examples=50, deadline=None)
+def test_two_histories_merged_are_the_history_of_both(one: list[Event], other: list[Event]) -> None:
+    """Counts and sketches, whatever the values."""
+    one[0]["messageId"], other[0]["messageId"] = "first", "second"  # two inputs
+    merged = collect(one).merge(collect(other))
+
+    assert contents(merged) == contents(collect([*one, *other]))
+
+
+@given(st.sets(st.text(max_size=8), max_size=3000))
+@settings(max_examples=20, deadline=None)
+def test_distinct_values_are_estimated(texts: set[str]) -> None:
+    assert abs(distinct_count(distinct(texts)) - len(texts)) <= max(2, 0.3 * len(texts))
+
+
+def test_sequential_ids_are_distinct_values() -> None:
+    for prefix in ("", "user-", "00000000-0000-"):
+        estimate = distinct_count(distinct(f"{prefix}{number}" for number in range(50_000)))
+        assert 40_000 < estimate < 60_000
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=50), st.sampled_from([0.05, 0.5, 0.95]))
+@settings(max_examples=50, deadline=None)
+def test_a_quantile_is_within_a_few_percent(numbers: list[float], share: float) -> None:
+    exact = sorted(numbers)[int(share * (len(numbers) - 1))]
+
+    assert quantile(buckets(dict.fromkeys(numbers, 1) | {n: numbers.count(n) for n in numbers}), share) == (
+        pytest.approx(exact, rel=0.03)
+    )
+
+
+def test_a_weekend_is_not_news(month: History) -> None:
+    """The next week has a quiet weekend as all before, and nothing has changed."""
+    assert lines(collect(e for e in weeks(5) if e["timestamp"] >= "2026-02-02"), month) == []
+
+
+def test_half_of_the_events_is_news(month: History) -> None:
+    day = MONDAY + timedelta(days=28)
+    now = collect(event(day, number, channel=("web", "mobile")[number % 2]) for number in range(28))
+
+    assert lines(now, month) == ["halved  Order Completed  60 events expected -> 28"]
+
+
+def test_a_field_vanishes_since_a_version_on_the_web(month: History) -> None:
+    """The change names its version and channel, although most events of the day are as before."""
+    day = MONDAY + timedelta(days=28)
+    now = [event(day, number, channel="mobile") for number in range(30)]
+    now += [event(day, number, "2.4.0", productId=f"p{number}", total="20 EUR") for number in range(30)]
+
+    assert lines(collect(now), month) == [
+        "vanished  Order Completed: properties.product_id  100.0% -> 0.0% of events (since app 2.4.0, web only)",
+        "changed type  Order Completed: properties.total  number -> text (since app 2.4.0, web only)",
+        "appeared  Order Completed: properties.productId  0.0% -> 100.0% of events (since app 2.4.0, web only)",
+    ]
+
+
+def test_the_last_week_is_compared_with_the_days_before() -> None:
+    history = collect([*weeks(3), *(event(MONDAY + timedelta(days=20), n, total=99) for n in range(60))])
+
+    assert "doubled" not in str(history.only(channel="mobile"))
+    assert any(
+        line.startswith("    moved  Order Completed: properties.product_id") for line in str(history).split("\n")
+    )
+
+
+def test_a_file_is_counted_once(tmp_path: Path) -> None:
+    """Replayed twice, and again when it has grown; another file adds to it. Outcomes are counted by destination."""
+    workspace = Workspace("shop")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    database, file, other = tmp_path / "history.duckdb", tmp_path / "a.ndjson", tmp_path / "b.ndjson"
+    stored = [json.dumps(event(MONDAY, number)) for number in range(30)]
+    other.write_text(json.dumps(event(MONDAY, 99)))
+    for count, total in ((10, 10), (10, 10), (30, 30)):
+        file.write_text("\n".join(stored[:count]))
+        replay(file, workspace, rows=False, history=database)
+        assert History.load(database).events == total
+    replay(other, workspace, rows=False, history=database)
+    profile(other, history=database)  # has no outcomes, and keeps those that are known
+
+    history = History.load(database)
+    assert history.events == 31
+    assert history.outcomes()[["destination", "status", "events"]].values.tolist() == [["hook", "delivered", 31]]
+    assert contents(history) == contents(read_history([file, other]).merge(history))
+
+
+def test_two_workers_count_like_one(tmp_path: Path) -> None:
+    workspace = Workspace("shop")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    events = [*weeks(1)] * 8  # two chunks
+    for workers in (1, 2):
+        replay(events, workspace, rows=False, workers=workers, history=tmp_path / f"{workers}.duckdb")
+
+    one, two = (contents(History.load(tmp_path / f"{workers}.duckdb")) for workers in (1, 2))
+    assert one == two
+
+
+def test_no_value_is_stored(tmp_path: Path) -> None:
+    database = tmp_path / "history.duckdb"
+    secret = event(MONDAY, 1, email="ada@shop.example", note="ssn 078-05-1120", card=4111111111111111)
+    collect([{**secret, "event": "Mail to bob@shop.example"}]).write(database)
+
+    data = database.read_bytes() + repr(History.load(database).parts).encode()
+    assert b"Mail to" in data
+    assert [text for text in (b"ada@", b"bob@", b"078-05", b"4111111") if text in data] == []
+
+
+def test_files_that_are_not_histories(tmp_path: Path) -> None:
+    (tmp_path / "broken.duckdb").write_text("text")
+    for name in ("missing.duckdb", "broken.duckdb"):
+        with pytest.raises(ConfigError, match=name):
+            read_history(tmp_path / name)
+    with pytest.raises(ConfigError, match="a history counts all events"):
+        replay([event(MONDAY, 1)], Workspace("shop"), sample=0.5, history=tmp_path / "history.duckdb")
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, database = tmp_path / "a.ndjson", str(tmp_path / "history.duckdb")
+    file.write_text("\n".join(json.dumps(each) for each in weeks(2)))
+    assert main(["profile", str(file), "--history", database]) == 0
+    file.write_text("\n".join(json.dumps(event(MONDAY + timedelta(days=14), n, total="9 EUR")) for n in range(60)))
+    assert main(["profile", str(file), "--against", database]) == 0
+    assert "changed type  Order Completed: properties.total  number -> text" in capsys.readouterr().out
+
+    assert main(["trend", database, "--event", "Order Completed"]) == 0
+    shown = capsys.readouterr().out
+    assert "680 events, 1 name, 2026-01-05 to 2026-01-18" in shown
+    assert "properties.product_id" in shown
+    assert main(["trend", database, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"]["Order Completed"]["2026-01-10"] == 20
+    assert main(["trend", database, "--format", "html"]) == 0
+    assert "<h1" in capsys.readouterr().out
+    assert main(["trend", database, "--event", "Nothing"]) == 5
