@@ -2,9 +2,8 @@
 
 >>> from svctoolkit.history import collect
 >>> day = [{"type": "track", "event": "Paid", "timestamp": "2026-01-05T10:00:00Z", "properties": {"total": 2}}]
->>> print(collect(day))
-1 event, 1 name, 2026-01-05 to 2026-01-05
-  Paid  1  █
+>>> collect(day).days
+(datetime.date(2026, 1, 5), datetime.date(2026, 1, 5))
 """
 
 from __future__ import annotations
