@@ -107,6 +107,14 @@ def search(markdown: dict[str, str]) -> Iterator[Search]:
 
 #: what readers type, and the pages that answer it
 QUERIES = {
+    "PII": "recipes policies",
+    "cypress": "recipes",
+    "jest": "recipes",
+    "android": "recipes",
+    "ios": "recipes",
+    "migrate python to javascript": "recipes",
+    "currency": "recipes",
+    "custom destination": "own-destinations",
     "retry": "suites data-plane simulations faq",
     "retries": "suites data-plane simulations faq",
     "CI": "ci import",
@@ -132,7 +140,7 @@ QUERIES = {
     "tracking plan": "tracking-plans",
     "violations": "tracking-plans reference/yaml",
     "consent": "recipes sdk/privacy",
-    "gdpr delete user": "deletion",
+    "gdpr delete user": "deletion recipes",
     "warehouse snowflake": "warehouse",
     "dbt": "warehouse",
     "snapshot": "suites reference/commands",

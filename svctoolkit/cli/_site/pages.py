@@ -10,6 +10,7 @@ DOCS = Path(str(files("svctoolkit") / "docs"))
 NAVIGATION = {
     "Tutorials": ["index", "first-minute", "import", "rudderstack-export", "notebooks"],
     "How to": [
+        "recipes",
         "transformations",
         "environments",
         "destinations",

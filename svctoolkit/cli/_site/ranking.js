@@ -3,7 +3,7 @@
 // Words that readers try, and what the documentation says instead.
 const SYNONYMS = {
   auth: "login token", authentication: "login token write key", authorization: "login token",
-  backoff: "retry", blocklist: "blocked", cli: "command line", compliance: "personal privacy", conflict: "sync", custom: "own",
+  backoff: "retry", blocklist: "blocked", cli: "command line", compare: "replays comparison", compliance: "personal privacy", conflict: "sync", custom: "own destinations",
   container: "docker", credentials: "secret token", csv: "file", dedupe: "duplicates dedup_window", deduplicate: "duplicates dedup_window",
   deduplication: "duplicates dedup_window", diff: "compare", dlq: "dead letter", download: "get export", dsr: "delete user",
   duplicate: "dedup_window", fake: "recorder simulated", faker: "sample", fail: "fault failure", flaky: "unstable repeat",

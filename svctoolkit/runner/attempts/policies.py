@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from svctoolkit.causes import json_value
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import as_lists
 from svctoolkit.runner.expect.difference import Difference
@@ -30,7 +31,9 @@ def broken_policies(
     for text, breach in texts.items():
         path = ("policies", breach.destination, *breach.path.split("."))
         place = scenario.suite.policies_place
-        yield Difference(("policies",), path, "the policy holds", breach.value, text=f"policy {text}", place=place)
+        yield Difference(
+            ("policies",), path, "the policy holds", json_value(breach.value), text=f"policy {text}", place=place
+        )
 
 
 def _of_mapping(scenario: Scenario, step: Step, mapped: Mapping[str, Json]) -> Iterator[PolicyBreach]:
