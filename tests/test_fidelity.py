@@ -39,6 +39,14 @@ def test_every_other_type_that_takes_events_was_compared() -> None:
     assert all(0 <= equal <= total for counts in columns.values() for equal, total in counts)
 
 
+def test_every_case_that_differs_is_explained() -> None:
+    """A type whose cases are not all equal says why; observations may also differ in rare and malformed values."""
+    unequal = [name for name in CATALOGUE.names() if fidelity(name).cases.share < 1]
+
+    assert unequal != []
+    assert [name for name in unequal if not known_differences(name)] == []
+
+
 @pytest.mark.parametrize("name", ["MARKETO", "GA4"])
 def test_the_command_line_shows_how_far_a_type_can_be_trusted(capsys: pytest.CaptureFixture[str], name: str) -> None:
     """As text, Markdown and JSON: the counts, the day, the version, and what is known to differ."""

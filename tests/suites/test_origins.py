@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from svctoolkit import runner
 from svctoolkit.pytest_plugin import assert_delivered
 from svctoolkit.runner import REPORTERS, Notice, Outcome, Output
 from svctoolkit.server import DataPlane
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import Person, Workspace
 
 WORKSPACE = """
 transformations: {js: {file: enrich.js}, py: {file: pii.py}}
@@ -178,3 +179,45 @@ def test_a_random_value_has_no_origin() -> None:
 
     assert (origins["sum"], origins["at"]) == (None, None)
     assert origins["total"]["text"] == "total: from properties.total, changed by noise.js:3"
+
+
+def test_a_service_with_other_settings_gets_no_origin(tmp_path: Path) -> None:
+    """`--base-url`: lineage is measured here. A value that would be another one here has no origin."""
+    text = (
+        "destinations: {{hook: {{type: WEBHOOK, config: {{webhookUrl: {url}}}}}}}\n"
+        "sources: {{web: {{destinations: [hook]}}}}\n"
+    )
+    served = Workspace.loads(text.format(url="https://served.example"))
+    served.users.append(Person.with_token("a@b.example", "token"))
+    send = "source: web, send: {type: track, event: Paid, userId: u1, anonymousId: a1}"
+    wanted = "{delivered: [{url: https://o.example, body: {event: A}}]}"
+    suite = f"{text.format(url='https://here.example')}scenarios: [{{name: a, {send}, expect: {wanted}}}]"
+    (tmp_path / "s.suite.yaml").write_text(suite, encoding="utf-8")
+    with DataPlane(served) as plane:
+        planes = runner.remote_planes(plane.url, "a@b.example", "token", limit=60)
+        notices = list(runner.run(runner.load(tmp_path / "s.suite.yaml").scenarios, planes))
+        planes.close()
+    ((scenario),) = json.loads(report("json", notices))["scenarios"]
+    origins = {d["path"]: (d.get("origin") or {}).get("text") for d in scenario["differences"]}
+
+    assert origins == {"delivered.0.body.event": "event: from event", "delivered.0.url": None}
+
+
+def test_columns_of_warehouses_have_origins() -> None:
+    """The row's ID is that of its event; a row of `users` has the user's, and no origin."""
+    shop = Workspace("shop")
+    code = "def transformEvent(event, metadata):\n    event['properties']['total'] *= 2\n    return event\n"
+    shop.transformation("double", code=code, language="python")
+    shop.destination("wh", "POSTGRES", transformation="double")
+    shop.source("web", destinations=["wh"])
+    event = "{type: track, event: Paid, userId: u1, properties: {total: 4, plan: pro}}"
+    wanted = "{warehouse: {paid: [{total: 4, plan: free}]}}"
+    suite = runner.loads(f"scenarios: [{{name: a, source: web, send: {event}, expect: {wanted}}}]", shop)
+    with runner.open_planes(limit=60) as planes:
+        notices = list(runner.run(suite.scenarios, planes))
+    ((scenario),) = json.loads(report("json", notices))["scenarios"]
+
+    assert {d["path"]: (d.get("origin") or {}).get("text") for d in scenario["differences"]} == {
+        "warehouse.paid.0.total": "total: from properties.total, changed by double.py:2",
+        "warehouse.paid.0.plan": "plan: from properties.plan",
+    }

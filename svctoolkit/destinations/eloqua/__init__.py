@@ -25,6 +25,7 @@ destination = DestinationType(
     quirks=[
         "Records are uploaded in bulk: a payload has no endpoint.",
         "All values are sent as text; null is the text `null`.",
+        "Without an external ID that names the identifying field, the user ID is sent as the field `undefined`.",
     ],
     answers=[
         Answer("success", 201, {"uri": "/syncs/1", "status": "pending"}),
@@ -47,8 +48,8 @@ def send_record(event: Event, _settings: EloquaSettings) -> Payload:
     field = as_object(entries[0] if entries else None).get("identifierType", _NOTHING)
     if field is not _NOTHING:
         body["identifierFieldName"] = field
-        if "userId" in event.raw:
-            data[js_join(field)] = event.raw["userId"]
+    if "userId" in event.raw:
+        data["undefined" if field is _NOTHING else js_join(field)] = event.raw["userId"]
     object_ = external_ids(event)[0].object if entries else ""
     if object_:
         body["customObjectId"] = object_

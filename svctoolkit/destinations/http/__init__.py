@@ -28,7 +28,13 @@ _CONTENT_TYPES = {
 
 
 destination = DestinationType(
-    "HTTP Webhook", HttpSettings, docs="https://www.rudderstack.com/docs/destinations/http-webhook/setup-guide/"
+    "HTTP Webhook",
+    HttpSettings,
+    docs="https://www.rudderstack.com/docs/destinations/http-webhook/setup-guide/",
+    differences=[
+        "A header row that writes Content-Type in other letter case is ignored; RudderStack sends both headers, and "
+        "either of them may arrive.",
+    ],
 )
 destination.batch(batch)
 

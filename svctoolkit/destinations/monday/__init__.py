@@ -82,6 +82,7 @@ destination = DestinationType(
     differences=[
         "The formats of dates, dropdowns and timelines follow Monday's documentation; those of countries, links, "
         "locations, phones, ratings and checkboxes one recorded case. An object is sent unchanged.",
+        "The golden case of a board without columns was recorded with a different answer, which has columns.",
     ],
     needs=["lookup"],
 )

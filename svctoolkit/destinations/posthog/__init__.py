@@ -57,7 +57,8 @@ destination = DestinationType(
     ],
     merges=[Merge("batch", wraps=True, common=("api_key",), size=10_000_000, honours_alone=True)],
     differences=[
-        "A user agent that is not a string is ignored; RudderStack sends the whole event as `$os` in this case."
+        "A user agent that is not a string, or does not name an operating system, is ignored; RudderStack sends the "
+        "whole event as `$os` in this case."
     ],
 )
 

@@ -68,6 +68,9 @@ destination = DestinationType(
         Answer("rate limit", 429, {"type": "error_list", "errors": [{"status": "too_many_requests"}]}),
         Answer("invalid field", 422, {"type": "error_list", "errors": [{"status": "invalid", "field": "score"}]}),
     ],
+    differences=[
+        "RudderStack caches the access token, so some of its recorded cases have no login; here each event logs in."
+    ],
     needs=["lookup"],
 )
 

@@ -167,6 +167,8 @@ class EmbeddedPlane:
     The Test API is called directly; the data plane for other requests starts on first use.
     """
 
+    embedded = True
+
     def __init__(
         self,
         workspace: Workspace,

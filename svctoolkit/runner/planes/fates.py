@@ -28,6 +28,11 @@ _DELIVERY = ("destination", "attempt", "status", "payload", "response", "headers
 
 def run_results(view: View, keys: Sequence[str]) -> dict[str, Json]:
     """Return the results of a run's events at each of the destinations `keys`."""
+    return results_of_records(*_records(view), keys)
+
+
+def _records(view: View) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the fates and the deliveries in a view as records of `/inspect`; each fate has its `event`."""
     fates = [{name: getattr(f, name) for name in _FATE} | {"number": f.seq, "event": dict(f.event)} for f in view.fates]
     deliveries = [
         {name: getattr(d, name) for name in _DELIVERY}
@@ -35,28 +40,31 @@ def run_results(view: View, keys: Sequence[str]) -> dict[str, Json]:
         | {"request": _request(d.request), "at": d.at.isoformat(), "messageId": d.message_id}
         for d in view.deliveries
     ]
-    return results_of_records(fates, deliveries, keys)
+    return fates, deliveries
 
 
 def traces(view: View, keys: Sequence[str]) -> dict[str, Trace]:
     """Return the traces of a run's events at `keys`, destinations; values are in the order of `fates.run_results`."""
+    return traces_of_records(*_records(view), keys)
+
+
+def traces_of_records(
+    fates: Iterable[Mapping[str, Json]], deliveries: Sequence[Mapping[str, Json]], keys: Sequence[str]
+) -> dict[str, Trace]:
+    """Return the same from the records that `results_of_records` accepts."""
     by_key = {}
-    deliveries, fates = list(view.deliveries), sorted(view.fates, key=lambda fate: fate.seq)
+    ordered = sorted((fate for fate in fates if fate.get("event")), key=lambda fate: int(fate["number"]))
     for key in keys:
-        events = {str(f.event.get("messageId")): dict(f.event) for f in fates if f.destination == key}
-        sent = [d for d in deliveries if d.destination == key]
-        outputs: list[Sequence[str]] = [
-            [str(f.event.get("messageId"))]
-            for f in fates
-            if f.destination == key
-            for _ in transform_output(f.status, f.transformed, f.event)
-        ]
+        own = [(str(fate["event"].get("messageId")), fate) for fate in ordered if fate["destination"] == key]
+        sent = [(d["events"] or [str(d["messageId"])], d) for d in deliveries if d["destination"] == key]
         stages: dict[str, list[Sequence[str]]] = {
-            "user_transform": outputs,
-            "dest_transform": [d.events or [str(d.message_id)] for d in sent if d.attempt == 1],
-            "delivered": [d.events or [str(d.message_id)] for d in sent if 200 <= d.status < 300],
+            "user_transform": [
+                [id] for id, f in own for _ in transform_output(f["status"], f.get("transformed"), f["event"])
+            ],
+            "dest_transform": [ids for ids, d in sent if d["attempt"] == 1],
+            "delivered": [ids for ids, d in sent if 200 <= d["status"] < 300],
         }
-        by_key[key] = Trace(events, stages)
+        by_key[key] = Trace({id: fate["event"] for id, fate in own}, stages)
     return by_key
 
 

@@ -42,6 +42,8 @@ class Plane(Protocol):
 
     #: The `Authorization` header of a user of its Test API.
     authorization: str
+    #: Whether it runs the scenario's workspace in this process. A service may have other code and settings.
+    embedded: bool
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Return the response to a request. `path` may have a query."""

@@ -15,7 +15,7 @@ from svctoolkit.errors import DeliveryError, StillWaiting, ToolkitError, UsageEr
 from svctoolkit.json_types import Json
 from svctoolkit.runner.planes.deletions import deletions_of
 from svctoolkit.runner.planes.embedded import Planes
-from svctoolkit.runner.planes.fates import results_of_records, violation_record
+from svctoolkit.runner.planes.fates import results_of_records, traces_of_records, violation_record
 from svctoolkit.runner.planes.plane import Answer, Plane, Transformed, basic, parse_body, post
 from svctoolkit.runner.planes.traces import Trace
 from svctoolkit.runner.suite import format as _format
@@ -90,6 +90,8 @@ class _Remote(Planes):
 class RemotePlane:
     """A service at a URL. One connection is kept open."""
 
+    embedded = False
+
     def __init__(self, base_url: str, email: str, token: str) -> None:
         import httpx  # 0.1 s, and only remote runs need it
 
@@ -138,11 +140,16 @@ class RemotePlane:
         Raises `ToolkitError` if it does not support that.
         """
         self._await(run, limit)
+        fates, deliveries = self._records(run, keys)
+        with self._reading():
+            return results_of_records(fates, deliveries, keys)
+
+    def _records(self, run: str, keys: Sequence[str]) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
+        """Return the fates at `keys`, each with its event, and the deliveries of a run."""
         with self._reading():
             events = {record["number"]: record["event"] for record in self._list("events", run)}
             records = [{**record, "event": events.get(record["number"])} for record in self._list("fates", run)]
-            fates = [record for record in records if record["destination"] in keys]
-            return results_of_records(fates, self._list("deliveries", run), keys)
+            return [record for record in records if record["destination"] in keys], self._list("deliveries", run)
 
     def _await(self, run: str, limit: float) -> None:
         waited = self._inspect("wait", run=run, timeout=limit)
@@ -198,9 +205,12 @@ class RemotePlane:
         """Return the real time: that of a service cannot be changed."""
         return time.time()
 
-    def traces(self, run: str, keys: Sequence[str]) -> Mapping[str, Trace]:  # noqa: ARG002 - of the protocol
-        """Return nothing: another workspace may have been served there."""
-        return {}
+    def traces(self, run: str, keys: Sequence[str]) -> Mapping[str, Trace]:
+        """Return the traces of what the data plane reports under `/inspect`; nothing if it does not support that."""
+        try:
+            return traces_of_records(*self._records(run, keys), keys)
+        except ToolkitError:
+            return {}
 
     def breaches(self, run: str, policies: Policies) -> Sequence[PolicyBreach]:  # noqa: ARG002 - of the protocol
         """Return nothing: a service does not say which payloads belong to which event."""
