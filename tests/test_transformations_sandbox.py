@@ -185,6 +185,7 @@ def test_calls_in_one_process_leave_nothing_behind(body: str) -> None:
         "console.n = (console.n ?? 0) + 1; return { n: console.n }",
         "const it = names.values().next; it.n = (it.n ?? 0) + 1; return { n: it.n }",
         "const f = (k) => { log(k); try { return f(k + 1) } catch { return k } }; return { n: f(0) }",
+        "const k = ['__pro', 'to__'].join(''); e[k] += 1; e[k] = { n: (e.n ?? 0) + 1 }; return { n: e.n }",
         "const n = RegExp['$1']; /(a)/.test('a'); return { n }",
         "(function () { globalThis.n = (globalThis.n ?? 0) + 1 })(); return { n: globalThis['n'] }",
         "const f = (0, eval)('globalThis'); f.n = (f.n ?? 0) + 1; return { n: f.n }",

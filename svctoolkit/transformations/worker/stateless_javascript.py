@@ -6,7 +6,7 @@ expression has such an object as its value, so that it cannot be changed, stored
 
 - identifiers are the code's own, or listed functions that are called where they are named;
 - properties whose names lead to such an object are not read, and of methods only listed ones are called;
-- names computed at run time are only written;
+- properties whose names are computed at run time are only written, or become a number, text or Boolean value at once;
 - nothing has a `this`, and nothing can run later: no classes, generators, promises or asynchronous functions;
 - no function can call itself: how deep V8's stack is depends on whether the function has been optimized before.
 """
@@ -78,6 +78,7 @@ _CALLBACK_OF = {"from": 1, "parse": 1, "replace": 1, "replaceAll": 1, "stringify
     0,
 )
 _KEYWORDS = {"async", "await"}
+_KEEPING = {"&&", "||", "??"}  # operators whose result is one of the operands
 _BINDS = {"variable_declarator": "name", "catch_clause": "parameter", "for_in_statement": "left"}
 
 Names = Callable[[Any], Iterator[str]]
@@ -128,7 +129,7 @@ class Judge:
             return self._is_harmless_member(node, own)
         if kind == "subscript_expression":
             index = node.child_by_field_name("index")
-            return self._is_plain_key(index) if not _is_written(node) else True
+            return _is_written(node) or _is_operand(node) or self._is_plain_key(index)
         if kind == "call_expression":
             return bool(node.child_by_field_name("arguments").type == "arguments")  # else a tagged template
         return not (kind == "new_expression" and _text(node.child_by_field_name("constructor")) not in _MADE)
@@ -234,6 +235,16 @@ def _is_listed(node: Any, parent: Any) -> bool:
 def _is_written(node: Any) -> bool:
     """Whether a member is assigned, and not read."""
     return bool(node.parent.type == "assignment_expression") and _is_field(node, "left")
+
+
+def _is_operand(node: Any) -> bool:
+    """Whether the value of a member only goes into an operation whose result is a primitive value."""
+    if node.parent.type in {"unary_expression", "update_expression"}:
+        return True
+    operator = _text(node.parent.child_by_field_name("operator"))
+    if node.parent.type == "binary_expression":
+        return operator not in _KEEPING
+    return node.parent.type == "augmented_assignment_expression" and operator.removesuffix("=") not in _KEEPING
 
 
 def _is_field(node: Any, field: str) -> bool:
