@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "sdk": "errors retries sqlite prometheus display events",
     "yamlfile": "errors",
     "accepted": "errors yamlfile",
-    "plans": "errors display registry events yamlfile",
+    "plans": "errors personal display registry events yamlfile",
     "simulations": "errors secrets display registry yamlfile",
     "mapping": "causes errors events",
     "warehouse": "causes errors display events mapping",

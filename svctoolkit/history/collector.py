@@ -17,9 +17,9 @@ from svctoolkit.history.sketches import buckets, distinct
 from svctoolkit.history.values import KINDS, event_time, type_of
 from svctoolkit.json_types import Json
 
-_FIRST = 20  # events of a cell that are examined in any case,
-_MOST_FIRST = 400  # but not more in a chunk: the cost stays within a tenth of a replay
-_ONE_IN = 16  # of all others
+_FIRST = 10  # events of a cell that are examined in any case,
+_MOST_FIRST = 200  # but not more in a chunk: the cost stays within a tenth of a replay
+_ONE_IN = 32  # of all others
 _ITEMS = 3  # of a list
 _MOST_FIELDS = 500  # per cell; limits memory if keys contain values
 _MOST_CELLS = 5_000  # per chunk; limits memory if names or versions contain values
@@ -90,7 +90,7 @@ class _Open:
 class Collector:
     """Counts the events of one chunk after another. `mask` hides secrets in names.
 
-    All events are counted. The fields are those of the first events of each cell, and of one in sixteen others, chosen
+    All events are counted. The fields are those of the first events of each cell, and of one in 32 others, chosen
     by their ids; with `examines_all`, those of all events.
     """
 

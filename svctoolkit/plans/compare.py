@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from svctoolkit.json_types import Json
 from svctoolkit.plans.fields import Field, fields
@@ -18,20 +18,36 @@ from svctoolkit.plans.schema.javascript import identity, text_of
 from svctoolkit.plans.settings import FORWARDING, Settings
 from svctoolkit.plans.survey import Survey
 
+#: As in schema registries: `backward`, old events fit the new plan; `forward`, new events fit what readers of the old
+#: plan expect; `full`, both.
+Compatibility: TypeAlias = Literal["backward", "forward", "full"]
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change, at `where` in the new plan. `breaking`: events that conformed to the old plan may violate this."""
+    """A change, at `where` in the new plan.
+
+    `breaking`: events that conformed to the old plan may violate this, so it is not backward compatible. `surprising`:
+    events that conform to the new plan may violate what the old one said of its properties, so readers of the data
+    (destinations, warehouses, models) may fail: it is not forward compatible. Readers ignore names that are new.
+    """
 
     event: str
     property: str
     text: str
     breaking: bool
     where: str = ""
+    surprising: bool = False
+
+    def breaks(self, compatibility: Compatibility) -> bool:
+        """Whether two plans with this change are not compatible in a direction."""
+        backward, forward = compatibility != "forward", compatibility != "backward"
+        return (backward and self.breaking) or (forward and self.surprising)
 
     def __str__(self) -> str:
         subject = f"{self.event}, {self.property}" if self.property else self.event
-        return f"{'breaking' if self.breaking else 'harmless'}: {subject}: {self.text}"
+        effect = "breaking" if self.breaking else "breaking for readers" if self.surprising else "harmless"
+        return f"{effect}: {subject}: {self.text}"
 
 
 def changes(old: Plan, new: Plan) -> list[Change]:
@@ -62,12 +78,12 @@ def _by_title(plan: Plan) -> dict[str, Rule]:
 def _rule_changes(old: Rule, new: Rule) -> Iterator[Change]:
     title = new.title
     if old.section != new.section:
-        yield Change(title, "", f"its properties are in {new.section} now, not {old.section}", True, new.where)
+        yield Change(title, "", f"its properties are in {new.section} now, not {old.section}", True, new.where, True)
     before, after = _by_name(old), _by_name(new)
     closed = not _is_open(new)
     for key, field in before.items():
         if key not in after:
-            yield Change(title, _label(field), "is no longer planned", closed, new.where)
+            yield Change(title, _label(field), "is no longer planned", closed, new.where, field.required)
         else:
             yield from _field_changes(title, field, after[key])
     for key, field in after.items():
@@ -80,7 +96,7 @@ def _rule_changes(old: Rule, new: Rule) -> Iterator[Change]:
         yield Change(title, "", "accepts unplanned properties now", False, new.where)
     same_fields = list(map(_without_place, before.values())) == list(map(_without_place, after.values()))
     if same_fields and _is_open(old) == (not closed) and old.section == new.section:
-        yield Change(title, "", "its rules have changed", True, new.where)
+        yield Change(title, "", "its rules have changed", True, new.where, True)
 
 
 def _without_place(field: Field) -> tuple[Any, ...]:
@@ -102,13 +118,17 @@ def _is_open(rule: Rule) -> bool:
 def _field_changes(title: str, old: Field, new: Field) -> Iterator[Change]:
     name = _label(new)
     if old.required != new.required:
-        yield Change(title, name, f"is {'' if new.required else 'not '}required now", new.required, new.where)
+        yield Change(
+            title, name, f"is {'' if new.required else 'not '}required now", new.required, new.where, old.required
+        )
     if set(old.types) != set(new.types):
         types = f"is {' or '.join(new.types) or 'anything'} now, not {' or '.join(old.types) or 'anything'}"
-        yield Change(title, name, types, not _widens(old.types, new.types), new.where)
+        yield Change(
+            title, name, types, not _widens(old.types, new.types), new.where, not _widens(new.types, old.types)
+        )
     if old.format != new.format:
         text = f"must be a {new.format} now" if new.format else f"no longer needs to be a {old.format}"
-        yield Change(title, name, text, bool(new.format), new.where)
+        yield Change(title, name, text, bool(new.format), new.where, bool(old.format))
     yield from _value_changes(title, name, old, new)
 
 
@@ -125,14 +145,14 @@ def _value_changes(title: str, name: str, old: Field, new: Field) -> Iterator[Ch
         return
     if new.values is None or old.values is None:
         text = "accepts only certain values now" if new.values is not None else "accepts any value now"
-        yield Change(title, name, text, new.values is not None, new.where)
+        yield Change(title, name, text, new.values is not None, new.where, new.values is None)
         return
     before, after = ({identity(value): value for value in values} for values in (old.values, new.values))
     for what, gone in (("is no longer an allowed value", True), ("is an allowed value now", False)):
         here, there = (before, after) if gone else (after, before)
         for key, value in here.items():
             if key not in there:
-                yield Change(title, name, f"{text_of(value)!r} {what}", gone, new.where)
+                yield Change(title, name, f"{text_of(value)!r} {what}", gone, new.where, not gone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from svctoolkit.json_types import Json
+from svctoolkit.personal import kind_of, mask, replace_in_text
 from svctoolkit.plans.formats._contract import RULE_TYPES, default_section
 from svctoolkit.plans.schema.formats import FORMATS
 
@@ -24,6 +25,14 @@ _REPEATED: Final = 5
 _LEVELS: Final = 3
 _FORMATS: Final = ("date-time", "date", "uuid", "email", "ipv4")
 _LONGEST_NAME: Final = 64
+_RARE: Final = 0.02  # a type of a smaller share of the values is a mistake of few events,
+_ENOUGH: Final = 50  # if there are at least this many values
+_LONGEST_VALUE: Final = 40  # of an enum; longer ones, and those of four words, are free text
+#: Words in names of properties that people fill in themselves.
+_FREE: Final = {
+    *("body", "comment", "description", "keyword", "keywords", "message", "note", "notes", "q", "query", "search"),
+    *("term", "text", "url"),
+}
 
 
 @dataclass(slots=True)
@@ -62,21 +71,33 @@ class _Values:
                 self.inner.setdefault(str(name), _Values()).add(inner, level + 1)
 
     @property
-    def type_names(self) -> list[str]:
-        """Return the types; integers among other numbers count as numbers."""
-        names = set(self.types)
-        return sorted(names - {"integer"} if "number" in names else names)
+    def rare(self) -> dict[str, int]:
+        """Return the types that are set aside: of very few values, such as `n/a` among numbers."""
+        numbers = self.types["integer"] + self.types["number"]
+        shares = {"integer": numbers, "number": numbers}
+        rest = {
+            kind: n for kind, n in self.types.items() if kind != "null" and shares.get(kind, n) < _RARE * self.count
+        }
+        return rest if self.count >= _ENOUGH else {}
 
     @property
-    def config(self) -> dict[str, Any]:
-        """Return what all values have in common, if they are strings."""
-        if set(self.types) - {"null"} != {"string"}:
+    def type_names(self) -> list[str]:
+        """Return the types, without rare ones; integers among other numbers count as numbers."""
+        names = set(self.types) - set(self.rare)
+        return sorted(names - {"integer"} if "number" in names else names)
+
+    # Any: JSON
+    def config(self, name: str) -> dict[str, Any]:
+        """Return what all values have in common, if they are strings; never values of people or free text."""
+        if set(self.type_names) - {"null"} != {"string"}:
             return {}
         texts = self.types["string"]
         fitting = [name for name in _FORMATS if self.formats[name] == texts]
         if fitting and texts >= LEAST_EVENTS:
             return {"format": fitting[0]}
         if any("{{" in text for text in self.texts):  # a project would replace that as a variable
+            return {}
+        if kind_of(name, "properties") or any(map(_is_free_text, self.texts)) or _FREE & set(_slug(name).split("_")):
             return {}
         few = len(self.texts) <= min(_MOST_VALUES, texts // _REPEATED)
         return {"enum": sorted(self.texts)} if few and "null" not in self.types and self.texts else {}
@@ -175,7 +196,7 @@ class _Writer:
             yield f'{indent}- property: "#property:{self._declare(name, inner)}"  # {inner.count} of {values.objects}'
             if every:
                 yield f"{indent}  required: true"
-            if inner.inner and set(inner.types) <= {"object", "null"}:
+            if inner.inner and set(inner.type_names) <= {"object", "null"}:
                 yield f"{indent}  additional_properties: true"
                 yield f"{indent}  properties:"
                 yield from self._members(inner, f"{indent}    ")
@@ -186,8 +207,8 @@ class _Writer:
         if values.items and "array" in values.types:
             kinds = set(values.items)
             members.append(f"item_types: {_list(sorted(kinds - {'integer'} if 'number' in kinds else kinds))}")
-        if values.config:
-            members.append(f"config: {json.dumps(values.config, ensure_ascii=False)}")
+        if config := values.config(name):
+            members.append(f"config: {json.dumps(config, ensure_ascii=False)}")
         shape = ", ".join(members)
         if shape not in self._properties:
             id = self._id(name)
@@ -208,8 +229,16 @@ def _is_name(name: Any) -> bool:
     return isinstance(name, str) and 1 <= len(name) <= _LONGEST_NAME and "{{" not in name
 
 
+def _is_free_text(text: str) -> bool:
+    """Whether a value may be written by a person, or be about one."""
+    return len(text) > _LONGEST_VALUE or len(text.split()) > 3 or replace_in_text(text, mask) != text
+
+
 def _numbers(values: _Values) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in values.types.most_common())
+    rare = values.rare
+    counts = [f"{count} {kind}" for kind, count in values.types.most_common() if kind not in rare]
+    aside = ", ".join(f"{count} {kind}" for kind, count in rare.items())
+    return ", ".join(counts) + (f"; set aside as mistakes: {aside}" if aside else "")
 
 
 def _slug(name: str) -> str:

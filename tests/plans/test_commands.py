@@ -147,6 +147,21 @@ def test_a_draft_accepts_the_events_it_is_made_from(shop: Path) -> None:
     assert main(["plan", "infer", "events.ndjson", "-o", "draft"]) == 4  # no file is replaced
 
 
+def test_a_draft_has_no_mistakes_of_few_events_and_no_text_of_people(shop: Path) -> None:
+    """One `n/a` among numbers is set aside; search terms and names, though few, are not values of the plan."""
+    searched = ["jo.doe@mail.example", "red shoes", "blue"]
+    properties = [
+        {"total": "n/a" if n == 7 else n, "query": searched[n % 3], "label": searched[n % 2], "first_name": "Jo"}
+        for n in range(100)
+    ]
+    paid = [{"type": "track", "event": "Paid", "properties": members} for members in properties]
+    assert main(["plan", "infer", lines(shop, *paid), "-o", "draft"]) == 0
+    text = (shop / "draft/properties.yaml").read_text()
+
+    assert 'types: ["integer"]}  # 99 integer; set aside as mistakes: 1 string' in text
+    assert [word for word in ("enum", "jo.doe", "Jo", "shoes") if word in text] == []
+
+
 @pytest.mark.parametrize("value", ["a: b", "NO", '"', "#x", "${{", "{{ .X }}", "ü\n", "\x00", "", "x" * 100])
 def test_a_draft_can_be_read_for_any_names(tmp_path: Path, value: str) -> None:
     """Names, values and keys that YAML or rudder-cli could misread."""
@@ -176,17 +191,17 @@ NARROW, WIDER = "name: total, types: [number", "name: total, types: [string, num
         (
             "name: total, types: [number",
             WIDER,
-            ["harmless: 'total': is null or number or string now, not null or number"],
+            ["breaking for readers: 'total': is null or number or string now, not null or number"],
         ),
         ('types: [number, "null"]', "type: number", ["breaking: 'total': is number now, not null or number"]),
         (METHOD, REQUIRED, ["breaking: 'method': is required now"]),
-        (TOTAL, '"#property:total"', ["harmless: 'total': is not required now"]),
+        (TOTAL, '"#property:total"', ["breaking for readers: 'total': is not required now"]),
         (
             "[card, cash]",
             "[card, bill]",
             [
                 "breaking: 'method': 'cash' is no longer an allowed value",
-                "harmless: 'method': 'bill' is an allowed value now",
+                "breaking for readers: 'method': 'bill' is an allowed value now",
             ],
         ),
         ("minimum: 0", "minimum: 1", ["breaking: its rules have changed"]),
@@ -219,6 +234,19 @@ def test_diff_with_events_judges_by_these(shop: Path, capsys: pytest.CaptureFixt
     assert main([*arguments, "--events", lines(shop, {**GOOD, "properties": {"total": 1}})]) == 1
     assert "must have required property 'method' in 1 event" in capsys.readouterr().out
     assert main(["plan", "diff", "tracking", "tracking"]) == 0
+
+
+def test_diff_has_directions(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A property that is not required any more breaks no sender, but readers of the data."""
+    write(shop / "new", {name: text.replace(TOTAL, '"#property:total"') for name, text in PROJECT.items()})
+    arguments = ["plan", "diff", "tracking", "new", "--compatibility"]
+
+    assert [main([*arguments, way]) for way in ("backward", "forward", "full")] == [0, 1, 1]
+    assert "1 change, 0 breaking, 1 breaking for readers" in capsys.readouterr().err
+    assert [main(["plan", "diff", "new", "tracking", "--compatibility", way]) for way in ("backward", "forward")] == [
+        1,
+        0,
+    ]
 
 
 def test_show_prints_all_events_or_one_schema(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:

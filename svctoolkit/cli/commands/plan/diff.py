@@ -22,6 +22,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="check these events against both plans; may be repeated",
     )
     parser.add_argument("--id", metavar="ID", help="plan to use, if there are several")
+    parser.add_argument(
+        "--compatibility",
+        choices=("backward", "forward", "full"),
+        default="backward",
+        help="which changes fail: for senders of old events (backward), for readers of new ones (forward), or both "
+        "(full); default: %(default)s",
+    )
     _inputs.add_format(parser)
 
 
@@ -35,9 +42,10 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(_terminal.plain(f"{where}{change}"))
     if args.events:
         return _tell_impact(old, new, args.events)
-    breaking = sum(change.breaking for change in differences)
-    _terminal.err(f"{_terminal.quantity(len(differences), 'change')}, {breaking} breaking")
-    return Exit.FAILED if breaking else Exit.OK
+    counts = [sum(change.breaks(way) for change in differences) for way in ("backward", "forward")]
+    text = f"{counts[0]} breaking, {counts[1]} breaking for readers"
+    _terminal.err(f"{_terminal.quantity(len(differences), 'change')}, {text}")
+    return Exit.FAILED if any(change.breaks(args.compatibility) for change in differences) else Exit.OK
 
 
 def _tell_impact(old: Plan, new: Plan, paths: list[str]) -> int:
@@ -60,11 +68,13 @@ command = Command(
     help="compare two tracking plans",
     description="""
         List the changes between two plans, and mark those that may break valid events: a newly required property, a
-        narrower type, fewer values, a removed event. With --events, list the new violations in these events. The exit
-        code is 1 if there is a breaking change, or with --events a new violation.
+        narrower type, fewer values, a removed event. Changes in the other direction break readers of the data: a
+        property that is not required any more, another type, another value. With --events, list the new violations
+        in these events. The exit code is 1 if there is a breaking change, or with --events a new violation.
     """,
     examples=(
         "svctoolkit plan diff tracking-old tracking",
+        "svctoolkit plan diff tracking-old tracking --compatibility full",
         "svctoolkit plan diff tracking-old tracking --events events.ndjson",
     ),
     add_arguments=_add_arguments,
