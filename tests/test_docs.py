@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import get_args
 
 import pytest
 
 import svctoolkit
 import svctoolkit.widgets
+from svctoolkit.causes import RefusalKind
+from svctoolkit.delivery._failures import _KNOWN
+from svctoolkit.plans.violation import VIOLATION_TYPES
 from svctoolkit.simulations import SIMULATIONS
 
 ROOT = Path(__file__).parent.parent
@@ -178,6 +182,15 @@ def test_the_examples_in_docstrings_are_true(name: str) -> None:
     failed, _ = doctest.testmod(import_module(name), optionflags=doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL)
 
     assert failed == 0
+
+
+def test_troubleshooting_has_an_entry_for_every_reason() -> None:
+    """Each kind of refusal, of failed user code, of a missing answer, and of a violation."""
+    text = (ROOT / "svctoolkit" / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    entries = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
+    code = {"error", "syntax", "time", "memory", "output", "crash", "sandbox"}
+
+    assert {*get_args(RefusalKind), *code, *_KNOWN, "EFORBIDDEN", *VIOLATION_TYPES} - entries == set()
 
 
 def test_every_module_has_a_docstring() -> None:

@@ -107,6 +107,22 @@ def search(markdown: dict[str, str]) -> Iterator[Search]:
 
 #: what readers type, and the pages that answer it
 QUERIES = {
+    "github actions": "ci import",
+    "pip": "first-minute faq",
+    "docker": "data-plane ci faq",
+    "authentication": "test-api troubleshooting faq",
+    "troubleshooting": "troubleshooting",
+    "faq": "faq",
+    "gitlab": "ci",
+    "jenkins": "ci",
+    "circleci": "ci",
+    "snowplow micro": "comparison",
+    "exit code": "reference/commands troubleshooting",
+    "ECONNREFUSED": "troubleshooting",
+    "Required-Missing": "troubleshooting",
+    "glossary": "glossary",
+    "versioning": "guarantees",
+    "limits": "guarantees",
     "PII": "recipes policies",
     "cypress": "recipes",
     "jest": "recipes",

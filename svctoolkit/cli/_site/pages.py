@@ -11,6 +11,9 @@ NAVIGATION = {
     "Tutorials": ["index", "first-minute", "import", "rudderstack-export", "notebooks"],
     "How to": [
         "recipes",
+        "ci",
+        "troubleshooting",
+        "faq",
         "transformations",
         "environments",
         "destinations",
@@ -37,6 +40,7 @@ NAVIGATION = {
     "Reference": [
         "suites",
         "workspace",
+        "glossary",
         "catalogue",
         "source_catalogue",
         "reference/commands",
@@ -46,7 +50,7 @@ NAVIGATION = {
         "sdk/answers",
         "sdk/values",
     ],
-    "Explanation": ["architecture", "fidelity", "batches", "security"],
+    "Explanation": ["comparison", "guarantees", "architecture", "fidelity", "batches", "security"],
 }
 
 

@@ -12,7 +12,7 @@ const SYNONYMS = {
   monitoring: "metrics", offline: "network", oauth: "account", obfuscate: "mask", pipeline: "ci", pii: "personal data",
   prometheus: "metrics", redact: "mask secret", regression: "replay compare snapshot", stub: "recorder simulated",
   schema: "tracking plan", spy: "recorder", sql: "warehouse", throttle: "429 rate", throttling: "429 retry", upgrade: "version",
-  window: "windows", workflow: "ci",
+  violation: "tracking plans", window: "windows", workflow: "ci",
 };
 const COMMON = new Set("a an and are as at be but by can do does for from how i in is it my not of on or that the this to what when where which why with you your".split(" "));
 const FIELDS = { fields: ["page", "heading", "text"], storeFields: ["page", "heading", "text", "url"] };
