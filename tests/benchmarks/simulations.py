@@ -33,6 +33,13 @@ _CONFIGS: dict[str, dict[str, Any]] = {
     "TIKTOK_ADS": {"accessToken": "t", "pixelCode": "p", "sendCustomEvents": True},
     "ITERABLE": {"apiKey": "k", "trackAllPages": True},
     "INTERCOM": {"apiKey": "k", "apiVersion": "v2"},
+    "HS": {
+        "authorizationType": "newPrivateAppApi",
+        "apiVersion": "newApi",
+        "lookupField": "email",
+        "accessToken": "t",
+        "hubspotEvents": [{"rsEventName": "Order Paid", "hubspotEventName": "pe1_order_paid", "eventProperties": []}],
+    },
 }
 _BATCH = 50
 

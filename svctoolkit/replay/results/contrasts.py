@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from svctoolkit.replay.results.results import Comparison, Replayed
 
 MOST = 10_000  # events of each side of a contrast
-_MOST_TOGETHER = 20_000  # events of each side, over all contrasts
+_MOST_FAILING, _MOST_PASSING = 20_000, 6_000  # events over all contrasts: a share of 2,000 is off by two points at most
+_LEAST = 200  # events of each side
 _PASSING = ("ok", "same", "changed", "no longer failing", "newly delivered")
 _SELECTION = ("selected", "others")
 
@@ -38,8 +39,11 @@ def contrast_groups(
     groups: Sequence[Group],
 ) -> list[Traits]:
     """Compare the events of each group with others. Secrets in values are masked, and on request personal data."""
-    most = min(MOST, _MOST_TOGETHER // max(1, len(groups)))
-    questions = [_Question(result, group, _owner(workspace, group.destination), most) for group in groups]
+    alone = len(groups) == 1
+    most = [
+        MOST if alone else max(_LEAST, together // (len(groups) or 1)) for together in (_MOST_FAILING, _MOST_PASSING)
+    ]
+    questions = [_Question(result, group, _owner(workspace, group.destination), *most) for group in groups]
     _ask(result, questions)
     sides = [(question.failing.chosen, question.passing.chosen) for question in questions]
     mask = partial(_masked, workspace.masker.text, mask_personal)
@@ -70,10 +74,10 @@ def contrast_places(
 class _Question:
     """The events of a group, and events with the same names that arrive at the destination."""
 
-    def __init__(self, result: Replayed | Comparison, group: Group, owner: str, most: int) -> None:
+    def __init__(self, result: Replayed | Comparison, group: Group, owner: str, failing: int, passing: int) -> None:
         self.owner, self.kind, self._names = owner, group.kind, group.events
         self._text_of = text_of_member(result, group)
-        self.failing, self.passing = Sample[str](most), Sample[str](most)
+        self.failing, self.passing = Sample[str](failing), Sample[str](passing)
         if group.kind == "lossy":  # the rows do not say what was lost
             for example in group.examples:
                 self.failing.add(example.place)
