@@ -148,8 +148,8 @@ class _Result(Displayed, ArrowOut):
         """Return what some events have in common and others lack, the best first.
 
         `of` is a group, which is compared with events of the same names that arrive at its destination, or the places
-        of events (`frame()["place"]`), which are compared with all others. The events are read again: up to 10,000 on
-        each side. Empty if one side has none.
+        of events (`frame()["place"]`), which are compared with all others. The events are read again: up to 10,000 of
+        them, and 6,000 that arrive (or 10,000 others). Empty if one side has none.
 
         Raises `ConfigError` if the rows were not kept, or the events can be read only once.
         """
@@ -162,8 +162,8 @@ class _Result(Displayed, ArrowOut):
     def contrasts(self, most: int = 10) -> Contrasts:
         """Return the largest groups of events that do not arrive, or not whole, with what their events have in common.
 
-        The rows and the events are read once for all of them: up to 10,000 events of each side, and 20,000 of all
-        groups. Raises `ConfigError` as `contrast` does.
+        The rows and the events are read once for all of them: up to 20,000 events of all groups, and 6,000 that
+        arrive. Raises `ConfigError` as `contrast` does.
         """
         if most not in self._explained:
             groups = [group for group in self.groups if group.kind in EXPLAINED][:most]
