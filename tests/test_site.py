@@ -76,6 +76,16 @@ def test_every_page_is_in_the_navigation(site: dict[Path, Page]) -> None:
     assert set(pages.titles()) == {name for name in names if not name.startswith("reference/")}
 
 
+def test_pages_link_to_their_neighbours_and_name_files(site: dict[Path, Page]) -> None:
+    """In the order of the navigation; a block of code that is a file has its name."""
+    texts = {file.stem: file.read_text("utf-8") for file in site if file.parent.name not in ("sdk", "reference")}
+
+    assert '<a rel="next" href="first-minute.html">' in texts["index"]
+    assert 'rel="prev"' not in texts["index"]
+    assert '<a rel="prev" href="recipes.html">Recipes</a>' in texts["ci"]
+    assert '<div class="file">.circleci/config.yml</div>' in texts["ci"]
+
+
 def test_references_are_complete(site: dict[Path, Page]) -> None:
     """Each command with its options, each matcher, each name of the front door, each key of a suite."""
     text = {file.stem: file.read_text("utf-8") for file in site if file.parent.name == "reference"}

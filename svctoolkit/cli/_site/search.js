@@ -1,4 +1,4 @@
-// The search box. The index is loaded when it is first used: / focuses it, arrows choose, Enter opens, Escape closes.
+// Copy buttons, and the search box. Its index is loaded when it is first used: / focuses it, arrows choose, Enter opens, Escape closes.
 const search = document.getElementById("search"), hits = document.getElementById("hits");
 const root = document.body.dataset.root;
 let find = null, chosen = -1;
@@ -62,3 +62,17 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   search.focus();
 });
+
+// A button on each block of code that copies it.
+for (const block of document.querySelectorAll("pre")) {
+  const button = document.createElement("button"), frame = document.createElement("div");
+  frame.className = "code";
+  button.textContent = "Copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(block.textContent);
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = "Copy"; }, 1500);
+  });
+  block.replaceWith(frame);
+  frame.append(block, button);
+}

@@ -59,6 +59,7 @@ def entries(texts: Mapping[str, str]) -> Iterator[Entry]:
             if len(rows) > _LONG_TABLE:
                 yield from (_row(title(text), section.heading, row, url) for row in rows[1:])
             body = [line for line in section.lines if len(rows) <= _LONG_TABLE or not line.startswith("|")]
+            body = [line for line in body if not _FENCE.match(line)]
             yield {"page": title(text), "heading": section.heading, "text": _plain(" ".join(body)), "url": url}
 
 

@@ -24,7 +24,7 @@ _PAGE = """<!doctype html>
 <body data-root="{root}"><input id="menu" type="checkbox" aria-label="Contents"><nav aria-label="Pages">
 <a class="home" href="{root}index.html">svctoolkit</a><input id="search" type="search" placeholder="Search ( / )"
 aria-label="Search the documentation" autocomplete="off"><ul id="hits" aria-live="polite"></ul>{navigation}</nav>
-<main>{body}</main>
+<main>{body}{neighbours}</main>
 <aside aria-label="On this page">{contents}</aside>
 <script src="{root}search.js"></script></body></html>
 """
@@ -56,6 +56,7 @@ def write(folder: Path, pages: Mapping[str, str]) -> Path:
             "navigation": _navigation(name, root, pages),
             "body": _render(text, parts),
             "contents": _contents(parts),
+            "neighbours": _neighbours(name, root, pages),
         }
         file.write_text(_PAGE.format_map(page), encoding="utf-8")
     index = json.dumps(list(entries(pages)), ensure_ascii=False)
@@ -76,6 +77,18 @@ def _navigation(current: str, root: str, texts: Mapping[str, str]) -> str:
         )
         sections.append(f"<h2>{section}</h2><ul>{links}</ul>")
     return "".join(sections)
+
+
+def _neighbours(current: str, root: str, texts: Mapping[str, str]) -> str:
+    """Links to the previous and the next page of the navigation."""
+    names = list(texts)
+    place = names.index(current)
+    links = ""
+    for way, other in (("prev", place - 1), ("next", place + 1)):
+        if 0 <= other < len(names):
+            name = html.escape(title(texts[names[other]]))
+            links += f'<a rel="{way}" href="{root}{names[other]}.html">{name}</a>'
+    return f'<div class="neighbours">{links}</div>'
 
 
 def _contents(parts: list[Section]) -> str:
@@ -100,6 +113,11 @@ def _render(text: str, parts: list[Section]) -> str:
                 path, mark, anchor = url.partition("#")
                 url = f"{posixpath.normpath(path).removesuffix('.md')}.html{mark}{anchor}"
             return str(super().link(text, url, title))
+
+        def block_code(self, code: str, info: str | None = None) -> str:
+            _, _, file = (info or "").partition(" file=")
+            caption = f'<div class="file">{html.escape(file)}</div>' if file else ""
+            return caption + str(super().block_code(code, info))
 
         def table(self, text: str) -> str:
             return f'<div class="table"><table>{text}</table></div>\n'
