@@ -298,3 +298,37 @@ def test_a_policy_about_an_unknown_destination_does_not_pass(tmp_path: Path, pol
     with DataPlane(workspace, listen=False) as plane, pytest.raises(ConfigError, match="unknown destination 'hok'"):
         plane.breaches(policies)
     policies.require(["crm"], misspelt_only=True)  # another workspace of the same folder
+
+
+def test_policies_of_a_workspace_are_checked_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In replays, served planes and suites; a breach says from where in the event its value comes."""
+    text = """
+workspace: shop
+sources: {web: {destinations: [hook]}}
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/in"}}
+policies:
+- no_personal: {destinations: [hook]}
+  owner: data
+"""
+    workspace = Workspace.loads(text)
+    search = track("Search", user_id="u1", properties={"query": "jo@mail.example"})
+    result = replay([search], workspace, rows=False)
+
+    assert workspace.loads(workspace.dumps()).policies == workspace.policies
+    assert [breach.condition for breach in result.policy_breaches] == ["no_personal"]
+    assert "has an e-mail address in 1 event of Search; from properties.query" in repr(result)
+    with DataPlane(workspace) as plane:
+        plane.send(search, source="web")
+        with pytest.raises(AssertionError, match="no_personal: hook: body"):
+            assert_policies(plane)
+    (tmp_path / "workspace.yaml").write_text(text)
+    scenarios = [
+        {"name": "a", "destination": "hook", "event": search, "expect": {"dest_transform": {"method": "POST"}}}
+    ]
+    suite = json.dumps({"workspace": "workspace.yaml", "scenarios": scenarios})
+    (tmp_path / "a.suite.yaml").write_text(suite)
+    assert main(["run", str(tmp_path / "a.suite.yaml")]) == 1
+    assert "policy no_personal: hook: body.JSON.properties.query has an e-mail address" in capsys.readouterr().out
+    with pytest.raises(ConfigError, match="unknown destination 'hok'"):
+        replay([search], Workspace.loads(text.replace("[hook]}\n  owner", "[hok]}\n  owner")))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, did_you_mean
@@ -15,6 +15,9 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Arrival, Check, Finding
 from svctoolkit.policies.breach import PolicyBreach
 from svctoolkit.policies.kinds import KINDS
+
+if TYPE_CHECKING:
+    from svctoolkit.workspace import Workspace
 
 _TEXT = {"type": "string", "minLength": 1}
 _ACCEPTED = {
@@ -90,6 +93,20 @@ class Policies:
         for problem in yamlfile.misfits({"policies": list(items)}, schema()):
             raise ConfigError(f"{'.'.join(map(str, problem.path))}: {problem.message}")
         return cls(items, [_policy(item) for item in items])
+
+    @classmethod
+    def of_workspace(cls, workspace: Workspace) -> Policies:
+        """Return the policies of a workspace. Raises `ConfigError`, also for unknown destinations."""
+        try:
+            policies = cls.of(workspace.policies)
+            policies.require(workspace.destinations)
+        except ConfigError as error:
+            raise ConfigError(str(error), where=str(workspace.file or workspace.name)) from None
+        return policies
+
+    def __add__(self, others: Policies) -> Policies:
+        """Return the policies of both: all of them must hold."""
+        return Policies([*self.items, *others.items], [*self._policies, *others._policies], self.today)
 
     @property
     def strict(self) -> set[str]:

@@ -14,20 +14,24 @@ if TYPE_CHECKING:
 
 def assert_policies(
     data_plane: DataPlane,
-    policies: Policies | Path | str = "policies.yaml",
+    policies: Policies | Path | str | None = None,
     *,
     run: str | None = None,
     timeout: float = 10.0,
 ) -> None:
     """Assert that policies hold for everything that was delivered; those of severity `warn` do not fail.
 
+    `policies` are by default those of the workspace, or of `policies.yaml` if it has none.
     It first waits up to `timeout` seconds until no event is in progress. The failure names policy, destination, path
     and event of each breach. Raises `ConfigError` for a file with mistakes.
     """
     __tracebackhide__ = True
     from svctoolkit.policies import Policies
 
-    given = policies if isinstance(policies, Policies) else Policies.load(policies)
+    given = Policies.of_workspace(data_plane.workspace) if policies is None else policies
+    if policies is None and not data_plane.workspace.policies:
+        given = "policies.yaml"
+    given = given if isinstance(given, Policies) else Policies.load(given)
     data_plane.drain(timeout, run=run or "")
     view = data_plane.of_run(run) if run is not None else data_plane
     texts = [str(breach) for breach in view.breaches(given) if breach.severity == "error"]

@@ -253,7 +253,7 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     if len(sides) == 1 and (options["ignore"] or options["tolerance"] or options["accept"]):
         raise ConfigError("ignore, tolerance and accept apply to differences only: use them with compare")
     review = _review(options)
-    policies = _policies(options)
+    policies = _policies(options, sides[-1])
     policies.require({key for side in sides for key in side.destinations})
     chosen = select(sides, destinations, options["source"])
     return Job(
@@ -278,10 +278,11 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     )
 
 
-def _policies(options: Options) -> Policies:
-    """Return the policies to check. Raises `ConfigError` for a file with mistakes."""
+def _policies(options: Options, workspace: Workspace) -> Policies:
+    """Return the policies to check: the workspace's, and those of the option. Raises `ConfigError`."""
     given = options["policies"]
-    return given if isinstance(given, Policies) else Policies.load(given) if given is not None else Policies.of([])
+    own = Policies.of_workspace(workspace)
+    return own if given is None else own + (given if isinstance(given, Policies) else Policies.load(given))
 
 
 def _pool(job: Job, workers: int, scheduler: Any) -> tuple[pool.Pool | None, int]:

@@ -40,7 +40,8 @@ class Options(TypedDict, total=False):
     - `ignore`: paths of payloads that are not compared: `body.JSON.context.library`, `**.timestamp` (`*` is one step);
       `tolerance`: path -> how much a number may differ, relative to the larger of both (or 1). `accept`: a file of
       reviewed differences (`accepted.yaml`), which are reported as `accepted` until they expire
-    - `policies`: a file of policies, or `Policies`: what must hold for everything that arrives (on the later side)
+    - `policies`: a file of policies, or `Policies`: what must hold for everything that arrives (on the later side), in
+      addition to the `policies` of the workspace
     - `history`: a DuckDB file to which counts of all events are added when the run is complete: `svctoolkit.history`
     - `workers`: processes on this machine. `scheduler`: use a cluster instead: the address of a Dask scheduler, its
       client, or a cluster object such as `LocalCluster`. Rows of a Dask collection stay on its cluster: see

@@ -122,6 +122,7 @@ class Builder:
             warehouses=WarehouseSettings(**msgspec.structs.asdict(shape.warehouses)),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),
             known=[*shape.known],
+            policies=[*shape.policies],
         )
 
     def _source(self, key: str, shape: SourceShape) -> Source:

@@ -80,6 +80,7 @@ class Workspace(Displayed):
     warehouses: WarehouseSettings = field(default_factory=WarehouseSettings)
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     known: list[str] = field(default_factory=list)  # unknown types and variables (`GA4.sendUserId`) that are accepted
+    policies: list[dict[str, Any]] = field(default_factory=list, repr=False)  # see `svctoolkit.policies`, as written
     environments: dict[str, Any] = field(default_factory=dict, repr=False)  # overrides, as written in the file
     simulate: Level | None = None  # used instead of `delivery.simulate`, and not saved: an option of the user
     folder: Path | None = field(default=None, repr=False)  # base of relative paths

@@ -107,6 +107,7 @@ class _Writer:
             "warehouses": _settings_of(workspace.warehouses, WarehousesShape),
             "limits": _settings_of(workspace.limits, LimitsShape),
             "known": [*workspace.known],
+            "policies": [*workspace.policies],
             "environments": {
                 name: self._environment(workspace, name, members) for name, members in workspace.environments.items()
             },

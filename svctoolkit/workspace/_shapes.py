@@ -310,6 +310,10 @@ class WorkspaceShape(_Shape):
     known: Annotated[
         list[Text], Meta(description="unknown types and variables that are accepted, such as GA4.sendUserId")
     ] = []
+    policies: Annotated[
+        list[dict[str, Any]],
+        Meta(description="what must hold for everything that reaches destinations: see policies.md"),
+    ] = []
     environments: dict[Text, EnvironmentShape] = {}
 
 

@@ -8,7 +8,7 @@ from svctoolkit.causes import text_template
 from svctoolkit.pipeline import Passage
 from svctoolkit.policies import Arrival, Policies, PolicyBreach
 from svctoolkit.replay.engine.ledger import Book
-from svctoolkit.replay.records.record import Record
+from svctoolkit.replay.records.record import Record, paths_of
 from svctoolkit.replay.tally.tally import Example
 from svctoolkit.secrets import Masker
 
@@ -47,6 +47,8 @@ class Police:
         group = self._book.sum.group(breach.destination, "breach", path, breach.policy, text_template(text))
         if group is not None:
             head = self._book.head(record)
+            if not group.count and isinstance(breach.value, str):
+                group.decides = words(next(paths_of(record.event, breach.value), ""), masker)
             value = "" if breach.value is None else words(str(breach.value), masker)
             self._book.sum.show(
                 group,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from svctoolkit import simulations
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
-from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.pipeline.writers import locate_value
-from svctoolkit.replay.records.record import Record
+from svctoolkit.replay.records.record import Record, paths_of
 from svctoolkit.replay.tally.differences import general
 from svctoolkit.replay.tally.tally import Example
 from svctoolkit.results import steps
@@ -116,15 +115,6 @@ def _count_lost(
                 event,
                 Example(record.place, head["event_id"], after=engine.words(loss.value_text, masker)),
             )
-
-
-def paths_of(value: Json, wanted: str, path: str = "", depth: int = 12) -> Iterator[str]:
-    """Yield the paths in an event at which a text is."""
-    if value == wanted:
-        yield path
-    elif isinstance(value, (Mapping, list)) and depth:
-        for step, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
-            yield from paths_of(inner, wanted, f"{path}.{step}" if path else str(step), depth - 1)
 
 
 def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:

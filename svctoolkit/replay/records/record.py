@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
 import msgspec
+
+from svctoolkit.json_types import Json
 
 #: Approximate size of one piece.
 PIECE_BYTES = 4 << 20
@@ -101,3 +103,12 @@ def begin(text: str | bytes) -> str:
     short = text[: 4 * _SHOWN]
     line = short.decode("utf-8", "replace") if isinstance(short, bytes) else short
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+
+
+def paths_of(value: Json, wanted: str, path: str = "", depth: int = 12) -> Iterator[str]:
+    """Yield the paths in an event at which a text is."""
+    if value == wanted:
+        yield path
+    elif isinstance(value, (Mapping, list)) and depth:
+        for step, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from paths_of(inner, wanted, f"{path}.{step}" if path else str(step), depth - 1)

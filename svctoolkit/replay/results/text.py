@@ -29,7 +29,7 @@ def describe(group: Group) -> str:
 def describe_outcome(group: Group) -> str:
     """Return a description of a group, and what decides its outcome: for losses, where the value is in the event."""
     what = _describe(group)
-    if group.kind == "lossy" and group.stage != "user_transform":
+    if group.kind == "breach" or (group.kind == "lossy" and group.stage != "user_transform"):
         return f"{what}; from {group.decides}" if group.decides else what
     if group.kind == "lossy":
         return what

@@ -78,17 +78,24 @@ class ScenarioBuilder:
         self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}
 
     def _load_policies(self) -> None:
-        """Load the policies of the suite, or those that the nearest folder shares. Raises `ConfigError`."""
+        """Load the workspace's policies, and those of the suite or the nearest folder. Raises `ConfigError`."""
+        if self.suite.workspace.policies:
+            from svctoolkit.policies import Policies  # few suites have policies
+
+            self.suite.policies = Policies.of_workspace(self.suite.workspace)
+            self.suite.policies_place = ("workspace",) if "workspace" in self.data else ()
         written = [((*place, "policies"), data.get("policies")) for place, data in self.suite.common.sections()]
         own = self.data.get("policies")
         written.append((("policies",), own and str(self.folder / own)))
         for place, file in reversed(written):
             if file:
-                from svctoolkit.policies import Policies  # few suites have policies
+                from svctoolkit.policies import Policies
 
                 policies = Policies.load(file)
                 policies.require(self.suite.workspace.destinations, misspelt_only=place != ("policies",))
-                self.suite.policies, self.suite.policies_place = policies, place
+                own_policies = self.suite.policies
+                self.suite.policies = policies if own_policies is None else own_policies + policies
+                self.suite.policies_place = place
                 return
 
     def _variables(self, spec: Mapping[str, Any]) -> Variables:

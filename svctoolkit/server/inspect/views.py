@@ -149,13 +149,17 @@ class View(Displayed):
         """The accepted events with violations."""
         return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), Received)
 
-    def breaches(self, policies: Policies) -> list[PolicyBreach]:
-        """Return where policies do not hold for what was sent, event by event, with secrets masked.
+    def breaches(self, policies: Policies | None = None) -> list[PolicyBreach]:
+        """Return where policies (by default the workspace's) do not hold for what was sent, with secrets masked.
 
         Raises `ConfigError` for a policy about a destination that the workspace does not have.
         """
-        policies.require(self._engine.workspace.destinations)
-        return list(breaches_of(self.fates, policies, self._engine.workspace.masker.mask))
+        from svctoolkit.policies import Policies  # few programs have policies
+
+        workspace = self._engine.workspace
+        chosen = Policies.of_workspace(workspace) if policies is None else policies
+        chosen.require(workspace.destinations)
+        return list(breaches_of(self.fates, chosen, workspace.masker.mask))
 
     @property
     def fetched(self) -> list[Recorded]:

@@ -36,7 +36,7 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(_plain_lines(_forecast(args)))
         return Exit.OK
     result, breaches = _decided(args)
-    if args.fail_on or args.fail_on_total or args.policies:
+    if args.fail_on or args.fail_on_total or result.policies.items:
         result.verdict = breaches
     if args.html:
         result.to_html(args.html)

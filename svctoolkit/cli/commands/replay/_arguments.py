@@ -136,7 +136,9 @@ def _add_comparison(group: argparse._ArgumentGroup) -> None:
         help="treat numbers within this relative tolerance as equal, such as 1e-9; may be repeated",
     )
     group.add_argument(
-        "--policies", metavar="FILE", help="check the policies in this file on what arrives: policies.yaml"
+        "--policies",
+        metavar="FILE",
+        help="check the policies in this file on what arrives, in addition to the workspace's: policies.yaml",
     )
     group.add_argument("--accept", metavar="FILE", help="ignore the accepted differences in this file: accepted.yaml")
     group.add_argument("--write-accepted", metavar="FILE", help="add all differences to this file; needs --reason")
