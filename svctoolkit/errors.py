@@ -39,9 +39,8 @@ ToolkitError                   catch this to catch everything below
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from threading import current_thread, main_thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit.json_types import Json
 
@@ -71,8 +70,7 @@ class ToolkitError(Exception):
 _MOST_NAMES = 5  # of variables in a warning
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One problem in the user's input.
 
     `where` is `file:line:col`, a dotted path, or empty. `str()` gives `where: message`.

@@ -10,7 +10,6 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +51,7 @@ def _own_paths(checkout: Path, folder: Path, revision: str) -> Iterator[None]:
 
     def name(problem: Problem) -> Problem:
         where, message = (text.replace(f"{checkout}{os.sep}", prefix) for text in (problem.where, problem.message))
-        return replace(problem, message=f"{message} (in revision {revision})", where=where)
+        return Problem(f"{message} (in revision {revision})", where)
 
     prefix = "" if folder == Path() else f"{folder}{os.sep}"
     with warnings.catch_warnings(record=True) as caught:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from svctoolkit import plans, yamlfile
@@ -41,7 +40,7 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
 
 def _named(problem: Problem, path: Path) -> Problem:
     """Return the problem without the folder of an absolute path: it is written to a file that others read."""
-    return replace(problem, where=problem.where.removeprefix(f"{path.parent}/")) if path.is_absolute() else problem
+    return problem._replace(where=problem.where.removeprefix(f"{path.parent}/")) if path.is_absolute() else problem
 
 
 def _of_folder(folder: Path, strict: bool) -> tuple[Workspace, list[Problem]]:

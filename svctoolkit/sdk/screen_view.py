@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
@@ -24,6 +23,8 @@ class ScreenView:
         return None
 
     def __call__(self, function: _F) -> _F:
+        import inspect  # 10 ms to import, and only decorators need it
+
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)

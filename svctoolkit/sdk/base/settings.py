@@ -5,11 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict
 
 from svctoolkit.errors import ConfigError, Problem, ToolkitError, did_you_mean
@@ -53,15 +51,20 @@ def probe_after(pauses: int) -> float:
     return float(min(30.0 * 2.0 ** min(pauses - 1, 10), 300.0))
 
 
+def _jitter() -> float:
+    # Not from `random`, which would be the largest import here. Forked children must not repeat their parent's, either.
+    return int.from_bytes(os.urandom(4)) / 2**32
+
+
 def backoff(failures: int) -> float:
     """Return the seconds to wait after `failures` failed attempts in a row: 3, 6, 12... with jitter, at most 300."""
     base: float = min(3.0 * 2.0 ** min(failures - 1, 10), 300.0)
-    return min(base + random.random() * base, 300.0)
+    return min(base + _jitter() * base, 300.0)
 
 
 def server_backoff(failures: int) -> float:
     """Return the same for servers: 1, 2, 4, 8, then 15, each less up to half of it, so that processes spread."""
-    return float(min(2.0 ** min(failures - 1, 4), 15.0)) * (1.0 - random.random() / 2.0)
+    return float(min(2.0 ** min(failures - 1, 4), 15.0)) * (1.0 - _jitter() / 2.0)
 
 
 #: Defaults that differ from those of `Settings`. A phone saves its battery; a server has many processes, and goes on
@@ -170,8 +173,7 @@ class SpecifiedConfiguration(TypedDict, total=False):
     onDrop: Callable[[dict[str, Any], str], object] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(NamedTuple):
     """Checked settings. The docstring of `ServiceClient` explains each."""
 
     profile: str = "device"
@@ -302,7 +304,7 @@ _CHECKS: dict[str, Callable[[object], object]] = {
     "on_error": checks.callback,
     "on_drop": checks.callback,
 }
-_SPELLINGS = {spelling: f.name for f in fields(Settings) for spelling in (f.name, _camel(f.name))} | {
+_SPELLINGS = {spelling: name for name in Settings._fields for spelling in (name, _camel(name))} | {
     "dbCountThreshold": "db_threshold_count",
     "db_count_threshold": "db_threshold_count",
     "sleepTimeOut": "sleep_timeout",

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One HTTP request. `url` includes the query; `timeout` is in seconds."""
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    body: bytes = field(default=b"", repr=False)
+    headers: Mapping[str, str] = _NO_HEADERS
+    body: bytes = b""
     timeout: float = 15.0
 
+    def __repr__(self) -> str:
+        # Without the headers, which contain the write key, and without the user's events.
+        return f"Request(method={self.method!r}, url={self.url!r}, timeout={self.timeout!r})"
 
-@dataclass(frozen=True, slots=True)
-class Response:
+
+class Response(NamedTuple):
     """The response to a request. Header names are lower-case."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = _NO_HEADERS
     body: bytes = b""
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from svctoolkit.json_types import Json
 
@@ -24,7 +23,6 @@ class Visit(Protocol):
         ...
 
 
-@dataclass(slots=True)
 class Identity:
     """The user of the application, or of one request of a web application.
 
@@ -32,20 +30,37 @@ class Identity:
     forgets the external IDs.
     """
 
-    anonymous_id: str
-    user_id: str = ""
-    traits: dict[str, Any] = field(default_factory=dict)
-    external_ids: dict[str, str | int] = field(default_factory=dict)
-    advertising_id: str = ""
-    device_token: str = ""
-    opted_out: bool = False  # for one request only; the installation's opt-out is stored separately
-    #: for a visitor of a server: the context of the request. None: the user of this machine
-    visitor: Mapping[str, object] | None = None
-    #: the request, if the user and the consent may still change
-    visit: Visit | None = None
-    #: the visitor does not allow events
-    denied: bool = False
-    _logged_in: str = ""
+    __slots__ = (
+        "_logged_in", "advertising_id", "anonymous_id", "denied", "device_token", "external_ids", "opted_out", "traits",
+        "user_id", "visit", "visitor",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        anonymous_id: str,
+        user_id: str = "",
+        traits: dict[str, Json] | None = None,
+        external_ids: dict[str, str | int] | None = None,
+        advertising_id: str = "",
+        device_token: str = "",
+        *,
+        opted_out: bool = False,
+        visitor: Mapping[str, object] | None = None,
+        visit: Visit | None = None,
+        denied: bool = False,
+    ) -> None:
+        self.anonymous_id, self.user_id = anonymous_id, user_id
+        self.traits: dict[str, Json] = traits or {}
+        self.external_ids: dict[str, str | int] = external_ids or {}
+        self.advertising_id, self.device_token = advertising_id, device_token
+        self.opted_out = opted_out  # for one request only; the installation's opt-out is stored separately
+        #: for a visitor of a server: the context of the request. None: the user of this machine
+        self.visitor = visitor
+        #: the request, if the user and the consent may still change
+        self.visit = visit
+        #: the visitor does not allow events
+        self.denied = denied
+        self._logged_in = ""
 
     def update(self) -> None:
         """Ask the request who is logged in, unless `identify` has set another user, and whether events are allowed."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from svctoolkit.sdk.base.settings import new_id
@@ -176,7 +175,8 @@ def _is_alive(who: str) -> bool:
 def _has_ended(pid: int) -> bool:
     """Return whether a process is a zombie: it has ended, but its parent has not (and may never have) collected it."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            state = file.read().rpartition(b")")[2].split()[0]
     except (OSError, IndexError):
         return False  # not Linux
     return state in (b"Z", b"X")

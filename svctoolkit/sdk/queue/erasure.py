@@ -7,12 +7,12 @@ recorded before. An order is deleted after a week, when no process can still hav
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring as quoted
 
+from svctoolkit.sdk.queue.location import sha256
 from svctoolkit.sdk.queue.memory import MemoryEvent
 
 _KEY = "forget "
@@ -26,7 +26,7 @@ def add_order(connection: sqlite3.Connection, user: str, now: float) -> None:
     """Within a transaction: store an order, and delete old ones."""
     old = [(_KEY + digest,) for digest, at in orders(connection).items() if at < now - _WEEK]
     connection.executemany("DELETE FROM state WHERE key=?", old)
-    connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", (_KEY + _digest(user), repr(now)))
+    connection.execute("INSERT OR REPLACE INTO state VALUES(?,?)", (_KEY + sha256(user), repr(now)))
 
 
 def orders(connection: sqlite3.Connection) -> Orders:
@@ -66,7 +66,7 @@ def remove(connection: sqlite3.Connection, source: str, user: str) -> tuple[dict
 
 
 def _is_covered(event: MemoryEvent, standing: Orders) -> bool:
-    return any(event.at < standing.get(_digest(id), 0.0) for id in _ids(event.body))
+    return any(event.at < standing.get(sha256(id), 0.0) for id in _ids(event.body))
 
 
 def _ids(body: bytes) -> set[str]:
@@ -74,7 +74,3 @@ def _ids(body: bytes) -> set[str]:
     event = json.loads(body)
     values = (event.get(member) for member in _MEMBERS)
     return {value for value in values if isinstance(value, str)}
-
-
-def _digest(user: str) -> str:
-    return hashlib.sha256(user.encode("utf-8", "surrogatepass")).hexdigest()

@@ -76,6 +76,12 @@ def _slug(name: str) -> str:
 
 
 def _digest(text: str) -> str:
+    return sha256(text)[:16]
+
+
+def sha256(text: str) -> str:
+    """Return the SHA-256 of a text in hexadecimal."""
+    # 5 ms to import. Threads find it imported: `initialize` calls `fingerprint` first, in the thread of its caller.
     import hashlib
 
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

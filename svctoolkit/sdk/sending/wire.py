@@ -10,13 +10,14 @@ import io
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from socket import socket
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO
 
 from svctoolkit.sdk.base.transport import Request, Response
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from _typeshed import WriteableBuffer
 
 _LONGEST_LINE, _MOST_LINES, _MOST_INTERIM = 1 << 16, 200, 10
