@@ -99,7 +99,10 @@ class Runtime:
         """Record an event, without a lock if it neither changes nor needs a state that others may be changing."""
         engine = self.engine
         if engine is not None and engine.is_free_for(call):
-            self._safely(engine, lambda engine: engine.record(call))
+            try:
+                engine.record(call)
+            except Exception as error:  # noqa: BLE001 - as in `ask`
+                self.report_fault(error)
             self._reporter.publish()
         else:
             self.do(lambda engine: engine.record(call), is_event=True)

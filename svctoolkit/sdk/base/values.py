@@ -33,7 +33,23 @@ from svctoolkit.sdk.base.objects import elements_of, fields_of
 _DEEPEST = 100
 _LONGEST = 10_000
 _LEFT_OUT = object()
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def _encoder() -> Callable[[object], str]:
+    """Return a function that encodes plain JSON values, and raises for everything else."""
+    encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    try:
+        # `encode` builds this object for each value, which takes as long as encoding a small event. Without markers
+        # (the first argument), a value that contains itself raises RecursionError.
+        chunks = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
+            None, encoder.default, json.encoder.encode_basestring, None, ":", ",", False, False, False
+        )
+    except (AttributeError, TypeError):  # another interpreter, or another version of CPython
+        return encoder.encode
+    return lambda value: "".join(chunks(value, 0))
+
+
+_encode = _encoder()
 
 
 def event_json(value: Json, where: str, refuse: Callable[[EventError], None]) -> str:

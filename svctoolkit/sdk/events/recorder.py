@@ -59,9 +59,8 @@ class Recorder:
 
     def record(self, call: Call) -> None:
         """Render the event and store it durably."""
-        if self._is_server and (identity := self.identity_of(call)) is not call.identity:
-            call = call._replace(identity=identity)
-        identity = call.identity or self.identity
+        identity = self.identity_of(call)
+        is_own = call.identity is None and not self._is_server
         if self.opted_out or identity.opted_out:
             self._reporter.drop("opted out", [], 1, unstored=True)
             return
@@ -70,7 +69,7 @@ class Recorder:
             return
         # On a copy: the identity is only changed after the event has passed every check.
         changed, previous = self._identity_after(call, identity)
-        rendered = self._text.render(call, changed, previous, "" if call.identity else self._session.context())
+        rendered = self._text.render(call, changed, previous, self._session.context() if is_own else "")
         body = self._inspect(rendered)
         if body is None:
             return
@@ -78,16 +77,16 @@ class Recorder:
         if len(body) > EVENT_BYTES:
             self._reporter.drop("too large", [body], unstored=True)
             return
-        if call.identity is None and self._session.id and not call.is_past:
+        if is_own and self._session.id and not call.is_past:
             self._session.touch(call.at)
         if changed is not identity:
-            if call.identity is None:
+            if is_own:
                 self.identity = changed
             else:
                 identity.take(changed)
-            self._save_identity(identity, own=call.identity is None)
+            self._save_identity(identity, own=is_own)
         # `before_send` may have changed the user, so such events count as possibly anybody's.
-        user = "" if call.identity is None or self._settings.before_send else _ids(changed, previous)
+        user = "" if is_own or self._settings.before_send else _ids(changed, previous)
         # The time of recording, from which `max_age` counts: the call may be about an event of last year.
         recorded = self._settings.clock() if call.is_past else call.at
         self._queue.add(body, recorded, user, for_devices=bool(self._settings.factories))

@@ -69,7 +69,10 @@ class Journals:
     @property
     def unread(self) -> int:
         """Number of events that were appended and not read yet."""
-        return sum(journal.unread for journal in self._open) if self._open else 0
+        number = 0
+        for journal in self._open:  # a plain loop: nearly every call of the application is here, and `sum` takes longer
+            number += journal.unread
+        return number
 
     @property
     def has_news(self) -> bool:

@@ -36,7 +36,7 @@ class Lane:
 
 def lanes(batch: Batch, size: int, *, single: bool) -> list[Lane]:
     """Split the batch into requests of at most `size` events: in two lanes if its users allow it and not `single`."""
-    if single or len(batch.rows) <= size or not batch.users or not all(batch.users):
+    if single or len(batch.rows) <= size or not all(batch.users) or len(set(batch.users)) < _LANES:
         return [Lane(0, batch.rows, size)]
     # No more requests than there would be without lanes: additional ones would cost more than they gain.
     room = -(-len(batch.rows) // size // _LANES) * size
