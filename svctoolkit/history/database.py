@@ -27,23 +27,23 @@ _TYPES = msgspec.json.Decoder(dict[str, int])
 _NUMBERS = msgspec.json.Decoder(dict[int, int])
 
 
-def load(path: Path) -> list[Part]:
-    """Return the parts in a file; none if it does not exist. Raises `ConfigError`."""
+def load(path: Path, first: Sequence[str] | None = None) -> list[Part]:
+    """Return the parts in a file, or those with these first events; none if it does not exist. Raises `ConfigError`."""
     if not path.exists():
         connect().close()  # DuckDB is installed
         return []
     with _opened(path) as database:
         if not database.execute("SELECT 1 FROM duckdb_tables()").fetchone():
             return []  # a run was interrupted before it had written anything
-        parts = {row[0]: Part(row[1], row[0], row[2], []) for row in _rows(database, "parts")}
+        parts = {row[0]: Part(row[1], row[0], row[2], []) for row in _rows(database, "parts", first)}
         cells: dict[tuple[str, Key], Cell] = {}
-        for part, *row, events, examined in _rows(database, "volumes"):
+        for part, *row, events, examined in _rows(database, "volumes", first):
             key = _key(row)
             cell = cells[part, key] = Cell(*key, events, {}, {}, examined)
             parts[part].cells.append(cell)
-        for part, *row, destination, status, events in _rows(database, "outcomes"):
+        for part, *row, destination, status, events in _rows(database, "outcomes", first):
             cells[part, _key(row)].outcomes.setdefault(destination, {})[status] = events
-        for part, *row, field, present, _, types, sketch, numbers in _rows(database, "fields"):
+        for part, *row, field, present, _, types, sketch, numbers in _rows(database, "fields", first):
             count = FieldCount(present, _TYPES.decode(types), sketch, _NUMBERS.decode(numbers))
             cells[part, _key(row)].fields[field] = count
     return list(parts.values())
@@ -89,11 +89,12 @@ def _opened(path: Path) -> duckdb.DuckDBPyConnection:
         raise ConfigError(f"{error}; expected a file that `--history` writes", where=str(path)) from None
 
 
-def _rows(database: duckdb.DuckDBPyConnection, table: str) -> Iterator[Sequence[Any]]:
+def _rows(database: duckdb.DuckDBPyConnection, table: str, first: Sequence[str] | None) -> Iterator[Sequence[Any]]:
     import duckdb
 
     try:
-        result = database.execute(f"SELECT * FROM {table} ORDER BY ALL")
+        where, values = ("", ()) if first is None else ("WHERE list_contains(?, part)", (list(first),))
+        result = database.execute(f"SELECT * FROM {table} {where} ORDER BY ALL", values)
     except duckdb.Error:
         raise ConfigError(f"not a history: table {table!r} is missing; `--history FILE` writes one") from None
     while rows := result.fetchmany(10_000):

@@ -45,9 +45,15 @@ class History(Displayed, ArrowOut):
         """Return the history in a file; an empty one if it does not exist. Raises `ConfigError`."""
         return cls(database.load(Path(path)))
 
+    @staticmethod
+    def check(path: Path | str) -> None:
+        """Raise `ConfigError` if a file cannot be used as a history."""
+        database.load(Path(path), [])
+
     def write(self, path: Path | str) -> None:
         """Add this history to a file. Raises `ConfigError`."""
-        stored = {part.first: part for part in database.load(Path(path))}
+        own = [part.first for part in self.parts]  # a run does not read the rest of a long history
+        stored = {part.first: part for part in database.load(Path(path), own)}
         merged = [_later(stored.get(part.first), part) for part in self.parts]
         database.save(Path(path), [part for part in merged if part is not stored.get(part.first)])
 

@@ -194,7 +194,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         raise ConfigError("resume requires `out`, the folder of the replay to continue")
     job = job_of(sides, options)
     if options["history"] is not None:
-        History.load(options["history"])  # a file that cannot be used is an error before the first event
+        History.check(options["history"])  # a file that cannot be used is an error before the first event
     if is_collection(events):
         tally, rows, whole = run_collection(job, events, scheduler, listener(options["progress"]))
         if out is not None:

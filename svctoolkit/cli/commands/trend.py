@@ -50,7 +50,7 @@ command = Command(
     examples=(
         "svctoolkit trend history.duckdb",
         "svctoolkit trend history.duckdb --event 'Order Completed' --channel web",
-        "svctoolkit trend history.duckdb --format html > trend.html",
+        "svctoolkit trend history.duckdb --format html",
         "svctoolkit trend events.db",
     ),
     add_arguments=_add_arguments,
