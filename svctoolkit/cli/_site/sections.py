@@ -14,7 +14,7 @@ from svctoolkit.cli._site.pages import title
 Entry: TypeAlias = dict[str, str]
 _FENCE = re.compile(r"^(```|~~~)")
 _LONG_TABLE = 12  # rows; each row of a longer table is found separately
-_MARKUP = re.compile(r"`|\*\*|!?\[([^\]]*)\]\([^)]*\)|\\(?=[\[|])|<[^>\s][^>]*>")
+_MARKUP = re.compile(r"`|\*\*|!?\[([^\[\]]*)\]\([^()]*\)|\\(?=[\[|])|<[^<>\s][^<>]*>")
 
 
 @dataclass(slots=True)

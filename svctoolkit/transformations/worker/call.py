@@ -10,10 +10,10 @@ from __future__ import annotations
 import builtins
 import contextlib
 import json
-import re
 import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
+from re import purge
 from typing import Any
 
 import logs as log_lines  # type: ignore[import-not-found]  # in this folder; this file runs as a script
@@ -100,7 +100,7 @@ class Call:
     def repeat(self) -> None:
         """Prepare the next call in the same process."""
         self._reset()
-        re.purge()  # a pattern may print a warning when it is compiled
+        purge()  # a pattern may print a warning when it is compiled
 
     def close(self) -> None:
         """Undo the setup before another program is loaded."""
