@@ -117,6 +117,11 @@ def test_required_values_and_hosts() -> None:
 
     assert texts(required, body(items=[{"currency": "EUR"}])) == []
     assert texts(required, body(currency="")) == ["required: ga4: currency is missing (E)"]
+    missing = ["required: ga4: currency is missing (E)"]
+    assert texts(required, body(note='a text with "currency":"EUR" in it')) == missing
+    deep = {"required": {"at": {"ga4": ["params.value"]}}}
+    assert texts(deep, body(params={"a": "}"}, other={"inner": {"value": 1}})) != []
+    assert texts(deep, body(params={"a": "}", "value": 1})) == []
     assert texts(required, body(), event="F") == []
     assert texts(hosts, body()) == []
     assert texts(hosts, {"endpoint": "https://evil.test/x"}) == ["hosts: ga4: endpoint goes to evil.test (E)"]

@@ -28,19 +28,31 @@ class Arrival:
     losses: Sequence[Loss] = field(default=())
 
     @cached_property
+    def plain(self) -> bytes | None:
+        """The payloads as JSON in which each quote begins or ends a text, so that `"name":` is always a member.
+
+        None if any character is escaped.
+        """
+        return None if self._encoded is None or b"\\" in self._encoded else self._encoded
+
+    @cached_property
     def text(self) -> bytes | None:
         """The payloads as JSON, to be searched, which is much faster than to visit each value.
 
-        Quotes of JSON inside texts are not escaped there, so that a member is always written `"name":`. None if other
-        characters are escaped: a search could miss them.
+        Quotes of JSON inside texts are not escaped there. So what looks like a member may be text: look at the value
+        itself before you believe it. None if other characters are escaped: a search could miss them.
         """
+        if self._encoded is None or b"\\" not in self._encoded:
+            return self._encoded
+        text = self._encoded.replace(b'\\"', b'"')
+        return None if b"\\" in text else text
+
+    @cached_property
+    def _encoded(self) -> bytes | None:
         try:
-            text = _encoder.encode(self.payloads)
+            return _encoder.encode(self.payloads)
         except (TypeError, ValueError, RecursionError):
             return None
-        if b"\\" in text:
-            text = text.replace(b'\\"', b'"')
-        return None if b"\\" in text else text
 
     @cached_property
     def opened(self) -> list[Json]:

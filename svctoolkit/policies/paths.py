@@ -15,6 +15,7 @@ from svctoolkit.results.texts import open_texts
 
 _MOST = 20_000  # leaves of a payload
 _NAME = re.compile(r"[A-Za-z0-9_$-]+")
+_TEXT = re.compile(rb'"[^"]*"')
 _SCALAR = re.compile(rb'""|"[^"]?|[^"{\[,}\]]+')
 
 
@@ -93,7 +94,7 @@ def _scalar_at(arrival: Arrival, steps: str) -> bytes:
 
     Empty if there are several such members, or none: the payloads have to be opened then.
     """
-    text, start = arrival.text, 0
+    text, start = arrival.plain, 0
     if text is None:
         return b""
     members = _members(steps)
@@ -101,7 +102,8 @@ def _scalar_at(arrival: Arrival, steps: str) -> bytes:
         at = text.find(member, start)
         if at < 0 or text.find(member, at + 1) >= 0 or text.find(member, 0, start) >= 0:
             return b""
-        if number and text.count(b"{", start, at) - text.count(b"}", start, at) != 1:
+        between = _TEXT.sub(b"", text[start:at]) if number else b""
+        if number and between.count(b"{") - between.count(b"}") != 1:
             return b""  # not directly inside the member before
         start = at + len(member)
     scalar = _SCALAR.match(text, start) if members else None
