@@ -63,7 +63,9 @@ def test_a_change_is_compared_with_the_committed_version(committed: Path, capsys
 
     out = capsys.readouterr().out
     assert code == 1
-    assert "changed  body.JSON.properties.revenue: number -> text in 5 events of Order Completed" in out
+    assert out.startswith("failed: 1 failure condition met\n")
+    assert "types: because of code/clean.py" in out
+    assert "body.JSON.properties.revenue: number -> text in 5 events of Order Completed" in out
     assert main(["replay", "events.ndjson", "--before", "HEAD", "--fail-on", "newly-dropped"]) == 0
     assert main(["replay", "events.ndjson", "--before", "HEAD", "--after", "HEAD", "--fail-on", "any"]) == 0
 
