@@ -35,6 +35,7 @@ def load(path: Path, first: Sequence[str] | None = None) -> list[Part]:
     with _opened(path) as database:
         if not database.execute("SELECT 1 FROM duckdb_tables()").fetchone():
             return []  # a run was interrupted before it had written anything
+        _check(database, path)
         parts = {row[0]: Part(row[1], row[0], row[2], []) for row in _rows(database, "parts", first)}
         cells: dict[tuple[str, Key], Cell] = {}
         for part, *row, events, examined in _rows(database, "volumes", first):
@@ -86,17 +87,23 @@ def _opened(path: Path) -> duckdb.DuckDBPyConnection:
     try:
         return connect(str(path))
     except ConfigError as error:
-        raise ConfigError(f"{error}; expected a file that `--history` writes", where=str(path)) from None
+        cause = str(error).removeprefix(f"{path} ").rstrip("!.")
+        raise ConfigError(f"{cause}. Expected a file that `--history` writes", where=str(path)) from None
+
+
+def _check(database: duckdb.DuckDBPyConnection, path: Path) -> None:
+    """Raise `ConfigError` if the tables are not those of a history."""
+    rows = database.execute("SELECT table_name, column_name FROM duckdb_columns()").fetchall()
+    for name, columns in _TABLES.items():
+        missing = {column.split()[0] for column in columns.split(", ")} - {of for table, of in rows if table == name}
+        if missing:
+            text = f"not a history: table {name!r} has no column {min(missing)!r}; `--history FILE` writes one"
+            raise ConfigError(text, where=str(path))
 
 
 def _rows(database: duckdb.DuckDBPyConnection, table: str, first: Sequence[str] | None) -> Iterator[Sequence[Any]]:
-    import duckdb
-
-    try:
-        where, values = ("", ()) if first is None else ("WHERE list_contains(?, part)", (list(first),))
-        result = database.execute(f"SELECT * FROM {table} {where} ORDER BY ALL", values)
-    except duckdb.Error:
-        raise ConfigError(f"not a history: table {table!r} is missing; `--history FILE` writes one") from None
+    where, values = ("", ()) if first is None else ("WHERE list_contains(?, part)", (list(first),))
+    result = database.execute(f"SELECT * FROM {table} {where} ORDER BY ALL", values)
     while rows := result.fetchmany(10_000):
         yield from rows
 

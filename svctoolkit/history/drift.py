@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from svctoolkit.history.bands import Band, band
-from svctoolkit.history.cells import Cell, FieldCount
+from svctoolkit.history.cells import Cell
 from svctoolkit.history.change import Change, What
 from svctoolkit.history.segments import Segment, segment_of, where
 from svctoolkit.history.shifts import Shift, shifts
@@ -126,19 +126,6 @@ def _inside(name: str, now: _Side, then: _Side) -> Iterator[Change]:
 def _merged(cells: Iterable[Cell]) -> Cell:
     """Return all cells as one, of no day or version."""
     total = Cell("", "", "")
-    fields: dict[str, FieldCount] = {}
-    outcomes: dict[str, dict[str, int]] = {}
     for cell in cells:
-        total.events += cell.events
-        total.examined += cell.examined
-        for path, count in cell.fields.items():
-            fields.setdefault(path, FieldCount()).add(count)
-        for destination, counts in cell.outcomes.items():
-            _add(outcomes.setdefault(destination, {}), counts)
-    total.fields, total.outcomes = fields, outcomes
+        total.add(cell)
     return total
-
-
-def _add(mine: dict[str, int], counts: Mapping[str, int]) -> None:
-    for name, count in counts.items():
-        mine[name] = mine.get(name, 0) + count

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from svctoolkit import Workspace, events
 from svctoolkit.replay import Comparison, compare
+from svctoolkit.replay.edits import attribution
 
 BEFORE = r"""
 workspace: shop
@@ -109,9 +110,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _patience() -> Iterator[None]:
+    """The search has as much time as a slow machine needs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attribution, "_SECONDS", 3600.0)
+        yield
+
+
 @pytest.fixture(scope="module")
 def comparison(folder: Path) -> Comparison:
     return compare(EVENTS, revision(folder), revision(folder, EDITS), rows=False)
+
+
+def test_a_search_that_ends_early_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As text and as data; nothing is claimed."""
+    monkeypatch.setattr(attribution, "_SECONDS", -1.0)
+    result = compare([EVENTS[2]], revision(folder), revision(folder, EDITS[1:3]), destinations=["hook"], rows=False)
+
+    assert {group.because and group.because.how for group in result.groups} == {"unknown"}
+    assert "no cause found in time" in repr(result)
 
 
 @pytest.mark.parametrize(

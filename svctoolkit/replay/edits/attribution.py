@@ -43,11 +43,15 @@ def attribute(job: Job, reader: Reader, groups: Sequence[Group]) -> None:
     if len(edits) == 1 and not edits[0].parts:
         for group in chosen:
             examples = len(group.examples)
-            group.because = Because("needed", [Editing(edits[0].what, examples)], examples)
+            group.because = Because("needed", [_editing(edits[0], examples)], examples)
         return
     trials = _Trials(replace(job, sample=1.0, rows=""), reader, chosen)
     trials.revert_each(edits)
     trials.try_alone(edits)
+
+
+def _editing(edit: Edit, examples: int) -> Editing:
+    return Editing(edit.what, examples, edit.file, edit.line)
 
 
 @dataclass(slots=True, eq=False)
@@ -86,7 +90,11 @@ class _Trials:
         questions = [_Question(g, frozenset(e.place for e in g.examples) & self._records.keys()) for g in groups]
         for question, counts in self._ask(job.sides[1], questions).items():
             question.counts = counts
-        self._questions = [question for question in questions if question.count]
+        self._questions = [question for question in questions if question.count or self._is_over]
+
+    @property
+    def _is_over(self) -> bool:
+        return time.monotonic() > self._until
 
     def revert_each(self, edits: Sequence[Edit]) -> None:
         """Answer with the edits without which fewer examples are in a group."""
@@ -101,7 +109,7 @@ class _Trials:
             fewer = {question: many for question, of in answers.items() if (many := question.fewer(of)) > 0}
             parts = self._needed(edit.parts, fewer) if edit.parts and fewer else {}
             for question, many in fewer.items():
-                found.setdefault(question, []).extend(parts.get(question) or [Editing(edit.what, many)])
+                found.setdefault(question, []).extend(parts.get(question) or [_editing(edit, many)])
         return found
 
     def try_alone(self, edits: Sequence[Edit]) -> None:
@@ -113,12 +121,12 @@ class _Trials:
             others = [other for other in edits if other is not edit]
             for question, counts in self._ask(without(self._job.sides[1], *others), concerned).items():
                 if counts[question.group.key] == question.count:
-                    found[question].append(Editing(edit.what, question.count))
+                    found[question].append(_editing(edit, question.count))
         for question, of in found.items():
             if of:
                 question.answer("enough", of)
-            elif time.monotonic() < self._until:
-                question.answer("together", ())
+            else:
+                question.answer("unknown" if self._is_over else "together", ())
 
     def _ask(self, later: Workspace, questions: Sequence[_Question]) -> dict[_Question, Counts]:
         """Return how many examples of each question are in which group, with another later side.
@@ -126,7 +134,7 @@ class _Trials:
         Empty if it is not valid (settings that do not fit together, code that is not trusted in this form), or no time
         is left.
         """
-        if not questions or time.monotonic() > self._until:
+        if not questions or self._is_over:
             return {}
         destinations = [*dict.fromkeys(question.group.destination for question in questions)]
         if any(question.group.kind == "breach" for question in questions):  # may compare several destinations

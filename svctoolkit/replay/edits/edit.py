@@ -17,13 +17,16 @@ class Edit:
     """One edit: `what` as shown to users (`clean.js:9`, `setting measurementId`).
 
     `revert` undoes it in a workspace that has it. `destinations` are the keys of those that it can concern; empty for
-    all. `parts` are smaller edits that it consists of, if there are any.
+    all. `parts` are smaller edits that it consists of, if there are any. An edit of code has its `file` and first
+    `line`.
     """
 
     what: str
     revert: Revert
     destinations: frozenset[str] = frozenset()
     parts: tuple[Edit, ...] = field(default=(), repr=False)
+    file: str = ""
+    line: int = 0
 
     def concerns(self, destination: str) -> bool:
         """Return whether the edit can make a difference at a destination."""

@@ -112,14 +112,16 @@ def _rules(old: TrackingPlan, new: TrackingPlan) -> Iterator[Edit]:
 def _code(section: str, item: Transformation | Library, was: str, now: str, of: frozenset[str]) -> Edit:
     def edit(hunk: Hunk) -> Edit:
         undo = partial(_change, section, item.key, {"code": code.revert(now, hunk)})
-        return Edit(f"{item.file_name}:{hunk.where}", undo, of, tuple(map(edit, hunk.parts)))
+        parts = tuple(map(edit, hunk.parts))
+        return Edit(f"{item.file_name}:{hunk.where}", undo, of, parts, item.file_name, hunk.start + 1)
 
     hunks = code.hunks(was, now)
     found = tuple(map(edit, hunks))
     if len(found) == 1:
         return found[0]
     lines = f":{', '.join(hunk.where for hunk in hunks)}" if len(hunks) <= _NAMED else ""
-    return Edit(f"{item.file_name}{lines}", partial(_change, section, item.key, {"code": was}), of, found)
+    undo = partial(_change, section, item.key, {"code": was})
+    return Edit(f"{item.file_name}{lines}", undo, of, found, item.file_name, hunks[0].start + 1 if hunks else 1)
 
 
 def _put(section: str, key: str, value: Any, workspace: Workspace) -> None:

@@ -68,7 +68,7 @@ def _line(text: str, groups: Sequence[Group], page: str) -> str:
 
 
 def _code(text: str) -> str:
-    return "because of `" + text.removeprefix("because of ").replace("`", "'") + "`"
+    return "`" + text.replace("`", "'") + "`"
 
 
 def _link(words: str, page: str, place: str) -> str:

@@ -67,10 +67,8 @@ class Story:
         """The file and line of the first edit in code; an empty name if there is none."""
         for group in self.groups:
             for edit in group.because.edits if group.because is not None else ():
-                name, _, line = edit.what.rpartition(":")
-                number = line.partition("-")[0].partition(",")[0].partition(" ")[0]
-                if name and number.isdecimal():
-                    return name, int(number)
+                if edit.file:
+                    return edit.file, edit.line
         return "", 0
 
     @property

@@ -6,23 +6,25 @@ from typing import Literal
 
 import msgspec
 
-How = Literal["needed", "enough", "together"]
+How = Literal["needed", "enough", "together", "unknown"]
 
 
 class Editing(msgspec.Struct, frozen=True):
     """One edit between two workspaces: a line of code, a setting, a rule. Without it, `examples` of a group are not in
-    the group.
+    the group. An edit of code has its `file` and first `line`.
     """
 
     what: str
     examples: int
+    file: str = ""
+    line: int = 0
 
 
 class Because(msgspec.Struct, frozen=True):
     """The edits that a group is due to, as measured with `examples` of its events.
 
     `how` is `needed` (without any one of the edits fewer events are in the group), `enough` (each edit alone has the
-    same effect) or `together` (only several edits at once have it).
+    same effect), `together` (only several edits at once have it) or `unknown` (the time for the search was over).
     """
 
     how: How
@@ -34,6 +36,8 @@ class Because(msgspec.Struct, frozen=True):
         """`because of clean.js:9 and setting measurementId`."""
         if self.how == "together":
             return "because of several edits together"
+        if self.how == "unknown":
+            return "no cause found in time"
         names = [
             edit.what
             if edit.examples == self.examples
