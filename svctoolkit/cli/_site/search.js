@@ -21,7 +21,8 @@ async function prepare() {
 function excerpt(text, words) {
   const at = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
   const start = Math.max(0, Math.min(...at, text.length) - 40);
-  return (at.length && start > 0 ? "…" : "") + text.slice(at.length ? start : 0, (at.length ? start : 0) + 110);
+  const from = at.length ? start : 0, cut = text.slice(from, from + 110);
+  return (from ? "…" : "") + (from + 110 < text.length ? cut.replace(/\s\S*$/, " …") : cut);
 }
 
 function show() {
