@@ -184,14 +184,20 @@ class Store:
         if blocks:
             # A single statement is its own transaction, and releases Python's lock once instead of three times.
             accepted = encode([row for row, _ in blocks])
-            works_now = self._settle(
-                lambda: insert(self._confirmed, BlockRow, accepted), [f for _, f in blocks], last=True
-            )
-            self.failure = "" if works_now else str(blocks[0][1].exception())
+            self._settle(lambda: self._insert(accepted), [f for _, f in blocks], last=True)
         if works and not self._settle(lambda: self._do([work for work, _ in works]), [f for _, f in works]):
             # One of the writes failed, which must not undo the others. Run each in its own transaction.
             for work, future in works:
                 self._settle(partial(self._do, [work]), [future], last=True)
+
+    def _insert(self, blocks: Sequence[Sequence[Json]]) -> None:
+        """Insert blocks, and note whether that works before anyone gets an answer."""
+        try:
+            insert(self._confirmed, BlockRow, blocks)
+        except sqlite3.Error as error:
+            self.failure = _cause(error)
+            raise
+        self.failure = ""
 
     def _do(self, works: Sequence[Write]) -> None:
         connection = self._connection
