@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit import display
 from svctoolkit.display import Html
+from svctoolkit.json_types import Json
 from svctoolkit.server import DataPlane
 from svctoolkit.server.inspect.held import HeldPerson
 from svctoolkit.server.inspect.held._display import held_everywhere, person_blocks
 from svctoolkit.widgets._base import controls
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class HeldExplorer(controls.Explorer):
@@ -48,6 +52,16 @@ class HeldExplorer(controls.Explorer):
         """Wait until all changes are painted; False after `timeout` seconds."""
         return self._painter.wait(timeout)
 
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The newest received events with this user, name or message id. Secrets are masked."""
+        found = self._plane.newest(text=self._person.value.strip()) if self._person.value.strip() else []
+        return [record["event"] for arrival in found for record in self._plane.about(arrival.seq)["events"]]
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each member of the person's profiles; without any, the events."""
+        return self.found.frame() if self.found and any(self.found.values()) else super().frame()
+
     def static(self) -> Html:
         """The person, or all tables."""
         return display.page(*self._blocks())
@@ -65,6 +79,7 @@ class HeldExplorer(controls.Explorer):
     def _blocks(self) -> list[Html]:
         person = self._person.value.strip()
         self.found = self._view.person(person) if person else None
+        self._select(**({"person": person} if person else {}))
         if self.found is not None:
             return person_blocks(self.found)
         keys = [destination.key for destination in self._plane.simulated_destinations()]

@@ -54,6 +54,11 @@ class PlanExplorer(controls.Explorer):
         )
         self._choose({"new": names[0] if names else ""})
 
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The events of the selected name, those with violations first."""
+        return [dict(event) for event, _ in self.state.events.get(self._name.value, ())]
+
     def static(self) -> Html:
         """The overview and the violations."""
         return display.page(self.state.overview(), self.state.findings())
@@ -74,6 +79,8 @@ class PlanExplorer(controls.Explorer):
         self._show(self._name.value, change["new"])
 
     def _show(self, name: str, place: int | None) -> None:
+        one = {} if place is None else {"event_id": str(self.state.events[name][place][0].get("messageId", ""))}
+        self._select(event=name, **one)
         text = (
             display.message("No event with this name was received.", "info")
             if place is None

@@ -13,7 +13,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.pipeline.webhooks import handle, through_source
 from svctoolkit.results.lineage._display import tables
-from svctoolkit.sources import CATALOGUE, Example, examples
+from svctoolkit.sources import CATALOGUE, Example, Handled, examples
 from svctoolkit.widgets._base import controls
 from svctoolkit.workspace import Destination, Source, Workspace
 
@@ -53,6 +53,14 @@ class SourceExplorer(controls.Explorer):
         """Wait until all changes are painted; False after `timeout` seconds."""
         return self._painter.wait(timeout)
 
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The events that the webhook becomes; empty if it is refused."""
+        try:
+            return [dict(event) for event in self._handled(self._source()).events]
+        except InvalidWebhook:
+            return []
+
     def static(self) -> Html:
         """Return the events, and what each destination gets."""
         return display.page(*self._blocks())
@@ -70,19 +78,27 @@ class SourceExplorer(controls.Explorer):
         example = self._samples.get(self._sample.value)
         if example is not None:
             self._body.value = json.dumps(example.body, indent=2) if example.text is None else example.text
+        self._select(type=self._type.value, webhook=self._sample.value or "")
         self._painter.poke()
 
     def _request(self, example: Example | None) -> Mapping[str, Json]:
         request = (example or Example(name="own")).request()
         return {**request, "body": self._body.value}
 
-    def _blocks(self) -> Iterator[Html]:
+    def _source(self) -> Source:
         example = self._samples.get(self._sample.value)
-        source = Source("source", "source", "source", self._type.value, config=dict(example.config if example else {}))
-        request, context = self._request(example), self._pipeline.context
+        return Source("source", "source", "source", self._type.value, config=dict(example.config if example else {}))
+
+    def _handled(self, source: Source) -> Handled:
+        example, context = self._samples.get(self._sample.value), self._pipeline.context
         memory = {key: dict(fields) for key, fields in example.memory.items()} if example else {}
+        return handle(source, self._request(example), context.clock(), context.new_id, memory)
+
+    def _blocks(self) -> Iterator[Html]:
+        source = self._source()
+        request = self._request(self._samples.get(self._sample.value))
         try:
-            handled = handle(source, request, context.clock(), context.new_id, memory)
+            handled = self._handled(source)
         except InvalidWebhook as error:
             yield display.message(f"refused with {error.status}: {error}. In production this webhook is lost", "error")
             return

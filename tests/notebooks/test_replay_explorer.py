@@ -178,7 +178,7 @@ def test_an_explorer_says_what_events_have_in_common(tmp_path: Path, opened: lis
     opened.append(explorer)
 
     assert explorer.wait(60)
-    assert [trait.path for trait in explorer.traits] == ["total"]
+    assert [trait.path for trait in explorer.common] == ["total"]
     page = words(explorer._repr_mimebundle_()["text/html"])
     assert "total is missing 4 of 4 0 of 16" in words(shown(explorer))
     assert "total is missing 4 of 4 0 of 16" in page

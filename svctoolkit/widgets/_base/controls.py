@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import time
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets
+import traitlets
 
 from svctoolkit import display
 from svctoolkit.json_types import Json
+from svctoolkit.results.frames import flatten
 from svctoolkit.secrets import MASK, Secret
 from svctoolkit.widgets._base.style import STYLE
 from svctoolkit.widgets._base.tree_tools import tree_tools
 from svctoolkit.widgets._base.work import Painter, Work, failure
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = [
     "Explorer",
@@ -41,22 +46,41 @@ __all__ = [
 ]
 
 
-class Explorer:
+class Explorer(traitlets.HasTraits):  # type: ignore[misc]  # untyped if not installed
     """A widget with several parts, in `root`. Views without widgets show `static()`, a terminal shows the `repr`.
+
+    `selected` says by name what the user chose last, such as a destination and the place of an event. It can be
+    observed: `explorer.observe(call, names="selected")`. `events` and `frame()` are the data behind it.
 
     A subclass calls `Explorer.__init__` with its parts, returns its static view in `static()` and its text in
     `__repr__`. `close()` stops its background work (`closing`) and closes its widgets.
     """
 
+    selected = traitlets.Dict(read_only=True)
+
     def __init__(self, children: Iterable[Json], *, closing: Sequence[Callable[[], Json]] = ()) -> None:
+        super().__init__()
         tools = tree_tools()
         self.root = ipywidgets.VBox([html(f"<style>{STYLE}</style>"), *([tools] if tools else []), *children])
         self.root.add_class("svc-explorer")
         self._closing = closing
 
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The events of the selection."""
+        return []
+
+    def frame(self) -> pd.DataFrame:
+        """Return the events of the selection: one row each, one column per field with its dotted name."""
+        return flatten(self.events)
+
     def static(self) -> display.Html:
         """The view without widgets: a `display.page`."""
         return display.page(display.message(f"{type(self).__name__} needs a notebook that runs widgets.", "info"))
+
+    def _select(self, **names: Json) -> None:
+        """Publish a new selection. Observers are called if it differs from the last one."""
+        self.set_trait("selected", names)
 
     def close(self) -> None:
         """Stop background work and close the widgets."""

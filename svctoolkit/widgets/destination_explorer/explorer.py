@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit import display
 from svctoolkit.display import Html
@@ -24,6 +24,9 @@ from svctoolkit.widgets.destination_explorer.plan import PlanChoice, verdict_pag
 from svctoolkit.widgets.destination_explorer.request import TestRequest
 from svctoolkit.widgets.destination_explorer.state import DestinationState, Sample
 from svctoolkit.workspace import Workspace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _OWN = "Changes apply to this run only and are passed as destinationConfig."
 _COPY = "Click to select all. Secrets are read from the environment variables in the code."
@@ -110,6 +113,15 @@ class DestinationExplorer(controls.Explorer):
     def wait(self, timeout: float = 30.0) -> bool:
         """Wait until all work is done; False after `timeout` seconds."""
         return all(part.wait(timeout) for part in (self._work, self._form, self._batch, self._forecast))
+
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The event in the field. Raises `ConfigError` if it is not valid JSON."""
+        return [self.state.event]
+
+    def frame(self) -> pd.DataFrame:
+        """Return `result.frame()`, or the event before the first run."""
+        return self.result.frame() if self.result is not None else super().frame()
 
     def static(self) -> display.Html:
         """The last result; related fields of its event and payloads highlight each other, as in the explorer."""
@@ -201,6 +213,7 @@ class DestinationExplorer(controls.Explorer):
         self._show_choice()
 
     def _show_choice(self) -> None:
+        self._select(destination=self.state.name, type=self.state.type)
         self._filter(self._search.value)
         refusal = self.state.refusal()
         blocks = [display.message(refusal, "warning")] if refusal else []

@@ -11,6 +11,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.json_types import Json
 from svctoolkit.server import DataPlane
 from svctoolkit.server.inspect.arrivals import Totals
 from svctoolkit.server.store.arrivals import REJECTED
@@ -49,6 +50,11 @@ class LiveEvents(controls.Explorer):
         """Wait until all changes are painted; False after `timeout` seconds."""
         return self._painter.wait(timeout)
 
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The events of the list, newest first, or only the selected one. Secrets are masked."""
+        return self.state.events()
+
     def static(self) -> Html:
         """The counts, and the newest events as a table."""
         sight = self.state.look()
@@ -85,6 +91,8 @@ class LiveEvents(controls.Explorer):
     def _pick(self, change: dict[str, Any]) -> None:
         if self._offering != threading.get_ident():
             self.state.pick(change["new"])
+            picked = self.state.picked
+            self._select(**({"seq": picked.seq, "name": picked.name, "user": picked.user} if picked else {}))
 
     def _paint(self) -> None:
         sight = self.state.look()

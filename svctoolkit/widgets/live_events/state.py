@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+from svctoolkit.json_types import Json
 from svctoolkit.server import DataPlane
 from svctoolkit.server.inspect.arrivals import Arrival, Totals
 
@@ -95,6 +96,11 @@ class Live:
         """Show the details of this arrival; it stays in the list until another one is selected."""
         self.picked = next((arrival for arrival in self._show() if arrival.seq == seq), None)
         self._change()
+
+    def events(self) -> list[dict[str, Json]]:
+        """The selected event, or all of the list."""
+        chosen = [self.picked] if self.picked else self.look().arrivals
+        return [found["event"] for arrival in chosen for found in self.plane.about(arrival.seq)["events"]]
 
     def look(self) -> Sight:
         """The current snapshot."""

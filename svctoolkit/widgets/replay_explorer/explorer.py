@@ -39,7 +39,7 @@ class ReplayExplorer(controls.Explorer):
     `events` and the options are those of `svctoolkit.replay.replay`, which runs in the constructor unless its `result`
     is passed. An event can be opened in the transformation editor or the destination explorer, or saved to a suite
     file; with `mask_personal`, fake values replace personal data there. Nothing is sent. `state` is the current
-    selection, `traits` what the events of its group have in common. Raises the errors of `replay`, and `ConfigError`
+    selection, `common` what the events of its group have in common. Raises the errors of `replay`, and `ConfigError`
     for events that can be read only once.
     """
 
@@ -54,13 +54,13 @@ class ReplayExplorer(controls.Explorer):
         self.trials: Sequence[Trial] = ()
         self._opened: list[Any] = []
         self._work: controls.Work[Sequence[Trial]] = controls.Work(self._show, fail=self._fail, busy=lambda _: None)
-        self.traits = Traits()
+        self.common = Traits()
         self._contrasting: controls.Work[Traits] = controls.Work(
             self._show_traits, fail=self._fail_traits, busy=lambda _: None
         )
         self._groups = Table("Groups", state.group_columns(), self._choose)
         self._members = Table("Events of the group", MEMBER, self._pick)
-        self._note, self._common = controls.html(), controls.html()
+        self._note, self._in_common = controls.html(), controls.html()
         self._details, self._said = controls.html(), controls.html()
         self._contrast = controls.button("What do the found events have in common?", self._ask, icon="adjust")
         self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
@@ -80,7 +80,7 @@ class ReplayExplorer(controls.Explorer):
         super().__init__(
             [
                 controls.card("Groups", controls.html(display.page(_display.head(state.result))), self._groups.box),
-                controls.card("Events", self._note, self._common, self._members.box, controls.bar(self._contrast)),
+                controls.card("Events", self._note, self._in_common, self._members.box, controls.bar(self._contrast)),
                 controls.card("Event", self._details, onward, self._said, self._proof, self._below),
             ],
             closing=[self.wait, self._close_opened],
@@ -117,7 +117,7 @@ class ReplayExplorer(controls.Explorer):
         """The groups, events and event shown last."""
         blocks = [_display.head(self.state.result), self._groups.static("Groups")]
         if self.state.group is not None:
-            blocks += [_display.group_note(self.state), _display.common(self.traits)]
+            blocks += [_display.group_note(self.state), _display.common(self.common)]
             blocks.append(self._members.static("Events of the group"))
         blocks += [self.proof.html()] if self.proof is not None else []
         return Html(display.page(*blocks) + _display.details(self.trials, saved=True))
@@ -142,12 +142,12 @@ class ReplayExplorer(controls.Explorer):
 
     # Any: the result of the work
     def _show_traits(self, traits: Any) -> None:
-        self.traits = traits
-        self._common.value = display.page(_display.common(traits))
+        self.common = traits
+        self._in_common.value = display.page(_display.common(traits))
 
     def _fail_traits(self, message: Html) -> None:
-        self.traits = Traits()
-        self._common.value = display.page(message)
+        self.common = Traits()
+        self._in_common.value = display.page(message)
 
     def _pick(self, number: int) -> None:
         self.state.pick(number)
@@ -155,6 +155,7 @@ class ReplayExplorer(controls.Explorer):
 
     def _run(self) -> None:
         self._said.value = ""
+        self._select(**self.state.selection())
         self._work.start(self.state.trials)
 
     # Any: the result of the work

@@ -100,6 +100,12 @@ class ReplayState:
         )
         self.member = self.members[0] if self.members else None
 
+    def selection(self) -> dict[str, str]:
+        """The selected group and event, by name."""
+        group, member = self.group, self.member
+        names = {"destination": group.destination, "what": group.kind, "text": group.after} if group else {}
+        return names | ({"place": member.place, "event_id": member.event_id} if member else {})
+
     def contrast(self) -> Traits:
         """Compare the events of the selected group with events that arrive: see `Replayed.contrast`."""
         assert self.group is not None  # noqa: S101 - called for a selected group

@@ -58,11 +58,17 @@ class SdkPlayground(controls.Explorer):
                 self.state.close,
             ],
         )
+        self._live.observe(lambda change: self._select(**change["new"]), "selected")
         self.state.start()
 
     def wait(self, timeout: float = 10.0) -> bool:
         """Wait until all work is done and painted; False after `timeout` seconds."""
         return self._work.wait(timeout) and self._painter.wait(timeout) and self._live.wait(timeout)
+
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The received events, newest first, or only the selected one."""
+        return self._live.events
 
     def static(self) -> Html:
         """The counts, the queue as last shown (reading it needs pandas and time), and the received events."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit import display
+from svctoolkit.json_types import Json
 from svctoolkit.runner.report import view
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets.suite_explorer.state import EVERYTHING, SuiteState
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _HEIGHT = "400px"
 _IN_FULL = 10  # failures shown together; each can be selected individually
@@ -82,6 +86,7 @@ class SuiteExplorer(controls.Explorer):
     def _choose(self, change: dict[str, Any]) -> None:
         if change["new"] is not None:
             self.state.chosen = change["new"]
+            self._select(**self.state.selection())
             self._painter.poke()
 
     def _finish(self, _nothing: None) -> None:
@@ -149,6 +154,15 @@ class SuiteExplorer(controls.Explorer):
             yield display.message("nothing failed here; select a scenario to see its stages", "plain")
         if results.coverage is not None and chosen == EVERYTHING:
             yield view.coverage(results.coverage)
+
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The events written in the selected scenarios. Secrets are masked."""
+        return self.state.events()
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row for each outcome of the selected scenarios."""
+        return self.state.results.only(self.state.below(self.state.chosen)).frame()
 
     def static(self) -> display.Html:
         """The summary and the failures."""

@@ -46,6 +46,12 @@ class Results:
         """Forget the outcomes of scenarios that no longer exist."""
         self.outcomes = {name: outcome for name, outcome in self.outcomes.items() if name in names}
 
+    def only(self, names: Collection[str]) -> Results:
+        """The same with the outcomes of these scenarios."""
+        some = Results()
+        some.outcomes = {name: outcome for name, outcome in self.outcomes.items() if name in names}
+        return some
+
     @property
     def ok(self) -> bool:
         """Whether nothing failed."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit import runner
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
 from svctoolkit.runner.report import view
 from svctoolkit.widgets.suite_explorer.results import Results
 
@@ -75,6 +76,22 @@ class SuiteState:
     def below(self, key: str) -> list[str]:
         """The names of the scenarios under a line that match the filter."""
         return [s.name for s in self.matching() if key in (EVERYTHING, s.suite.name, s.name)]
+
+    def selection(self) -> dict[str, str]:
+        """The selected suite or scenario, by name; empty for all."""
+        file, _, scenario = self.chosen.partition("::")
+        return {name: value for name, value in (("suite", file), ("scenario", scenario)) if value}
+
+    def events(self) -> list[dict[str, Json]]:
+        """The events written in the selected scenarios. Secrets are masked."""
+        chosen = set(self.below(self.chosen))
+        return [
+            scenario.suite.masker.mask(step.spec.event)
+            for scenario in self.scenarios
+            if scenario.name in chosen
+            for step in scenario.steps
+            if isinstance(step.spec.event, dict)
+        ]
 
     def failures(self) -> list[str]:
         """The names of the scenarios that failed in their last run."""

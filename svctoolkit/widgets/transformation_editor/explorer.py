@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit import display
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_types import Json
 from svctoolkit.widgets._base import controls
 from svctoolkit.widgets._base.code_editor.area import CodeArea
 from svctoolkit.widgets.transformation_editor.comparison import Comparison
@@ -188,6 +189,7 @@ class TransformationEditor(controls.Explorer):
         self._said.value = display.page(said)
 
     def _show(self, trials: Trials) -> None:
+        self._select(transformation=self.state.name, language=self.state.language, event=self.state.event)
         self._summarize.value, self._whole.value = display.page(trials.summary_block()), display.page(trials.whole())
         self._verdict.value = display.page(self.state.violations) if self.state.violations else ""
         below = self.state.losses + self.state.payloads
@@ -212,6 +214,11 @@ class TransformationEditor(controls.Explorer):
 
     def _tell_busy(self, busy: bool) -> None:
         self._busy.value = display.page(display.message("running", "info")) if busy else ""
+
+    @property
+    def events(self) -> list[dict[str, Json]]:
+        """The events that the code runs on: the chosen one, or all."""
+        return [dict(event) for event in self.state.chosen().values()]
 
     def static(self) -> display.Html:
         """The code and its last result."""

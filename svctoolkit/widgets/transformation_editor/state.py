@@ -130,9 +130,13 @@ class EditorState:
             self.code = _START[language]
         self.language = language
 
+    def chosen(self) -> dict[str, Event]:
+        """The events by name that the code runs on."""
+        return self.events if self.event == ALL else {self.event: self.events[self.event]}
+
     def run(self) -> Trials:
         """Run the code on the chosen event, or on all."""
-        chosen = self.events if self.event == ALL else {self.event: self.events[self.event]}
+        chosen = self.chosen()
         if not chosen:
             raise ConfigError("no events yet; send some to the data plane, then refresh the events")
         self.trials, outputs = self._bench.try_out(self._draft(), chosen)
