@@ -54,7 +54,7 @@ MAY_IMPORT = {
         "workspace results warehouse"
     ),
     "history": "errors personal display events warehouse results",
-    "policies": "errors personal secrets registry events yamlfile simulations workspace results pipeline",
+    "policies": "errors personal secrets sqlite registry events yamlfile simulations workspace results pipeline",
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
         "simulations prometheus "

@@ -199,7 +199,7 @@ def test_a_replay_fails_on_a_breach_and_names_event_and_value(
 
 def test_a_replay_in_processes_checks_the_same(tmp_path: Path) -> None:
     (tmp_path / "workspace.yaml").write_text(WORKSPACE.replace(", simulate: simulated", ""))
-    (tmp_path / "policies.yaml").write_text(POLICIES)
+    (tmp_path / "policies.yaml").write_text(POLICIES + "- sql: select event_id from hook where query = 'socks'\n")
     events = ndjson(tmp_path / "e.ndjson", searches())
     workspace = Workspace.load(tmp_path / "workspace.yaml")
 
@@ -207,7 +207,8 @@ def test_a_replay_in_processes_checks_the_same(tmp_path: Path) -> None:
     many = replay([events], workspace, policies=Policies.load(tmp_path / "policies.yaml"), workers=2)
 
     assert alone.policy_breaches == many.policy_breaches
-    assert [breach.condition for breach in alone.policy_breaches] == ["privacy"]
+    assert [breach.condition for breach in alone.policy_breaches] == ["privacy", "sql"]
+    assert alone.tally.policies["sql"] == {"hook": 2}
 
 
 def test_a_data_plane_is_checked_in_pytest(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -100,6 +101,18 @@ class History(Displayed, ArrowOut):
         """The first and the last day; None if no event has a time."""
         days = {cell.day for part in self.parts for cell in part.cells if cell.day}
         return (date.fromisoformat(min(days)), date.fromisoformat(max(days))) if days else None
+
+    def all_days(self) -> list[date]:
+        """Return the days that have events."""
+        return sorted({date.fromisoformat(cell.day) for part in self.parts for cell in part.cells if cell.day})
+
+    def delivered(self) -> dict[tuple[date, str, str], int]:
+        """Return the number of delivered events by day, destination and name (or type)."""
+        counts = Counter[tuple[date, str, str]]()
+        for cell in self.cells():
+            for destination, by_status in cell.outcomes.items() if cell.day else ():
+                counts[date.fromisoformat(cell.day), destination, cell.title] += by_status.get("delivered", 0)
+        return dict(counts)
 
     def changes(self, against: History | None = None) -> list[Change]:
         """Return what changed, most severe first: compared with `against`, or the last week with the days before it.

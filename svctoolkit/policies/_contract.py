@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 from typing import TypeAlias
 
 import msgspec
 
 from svctoolkit.json_types import Json
+from svctoolkit.policies.tables import Tables
 from svctoolkit.results.texts import open_texts
 from svctoolkit.simulations import Loss
 
@@ -62,12 +64,20 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A place where a policy does not hold: a dotted path in a payload, the value there, and what is wrong with it."""
+    """A place where a policy does not hold: a dotted path in a payload, the value there, and what is wrong with it.
+
+    `event`, `event_id` and `place` are those of the event, if the check was not about one event. `events` is how many
+    events it is about.
+    """
 
     destination: str
     path: str
     text: str
     value: Json = None
+    event: str = ""
+    event_id: str = ""
+    place: str = ""
+    events: int = 1
 
 
 #: Checks one event and what arrived of it.
@@ -75,14 +85,43 @@ Check: TypeAlias = Callable[[Mapping[str, Json], Sequence[Arrival]], Iterator[Fi
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """All events of a run together.
+
+    `tables` has what was sent, `delivered` the numbers of delivered events by day, destination and event, also of
+    earlier runs; `days` are those of this run. `is_complete` is false for a few events of a test, in which a member
+    may be missing. Checks add to `unchecked` what they could not decide.
+    """
+
+    tables: Tables
+    delivered: Mapping[tuple[date, str, str], int] = field(default_factory=dict)
+    days: Sequence[date] = ()
+    is_complete: bool = True
+    unchecked: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeCheck:
+    """Checks all events of a run together.
+
+    `reads` are the names of the columns that it needs of the table of each destination. `needs_history`: it compares
+    with earlier days.
+    """
+
+    check: Callable[[Whole], Iterator[Finding]]
+    reads: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    needs_history: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PolicyKind:
     """A kind of policy: the JSON Schema of its options, and the function that makes a check from them.
 
-    `make` raises `ConfigError` for options that the schema cannot exclude. `destinations` returns the keys of the
-    destinations that the options name.
+    The check is about one event, or about all of a run (`WholeCheck`). `make` raises `ConfigError` for options that
+    the schema cannot exclude. `destinations` returns the keys of the destinations that the options name.
     """
 
     help: str
     schema: Mapping[str, Json]
-    make: Callable[[Json], Check]
+    make: Callable[[Json], Check | WholeCheck]
     destinations: Callable[[Json], Iterable[str]] = lambda _options: ()

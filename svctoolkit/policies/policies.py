@@ -12,9 +12,10 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, did_you_mean
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Arrival, Check, Finding
+from svctoolkit.policies._contract import Arrival, Check, Finding, Whole, WholeCheck
 from svctoolkit.policies.breach import PolicyBreach
 from svctoolkit.policies.kinds import KINDS
+from svctoolkit.policies.tables import reads_of
 
 if TYPE_CHECKING:
     from svctoolkit.workspace import Workspace
@@ -52,7 +53,7 @@ class _Accepted:
 class _Policy:
     name: str
     kind: str
-    check: Check
+    check: Check | WholeCheck
     severity: Any
     owner: str
     accepted: Sequence[_Accepted]
@@ -113,6 +114,16 @@ class Policies:
         """The names of the policies whose breaches fail a check: those of severity `error`."""
         return {policy.name for policy in self._policies if policy.severity == "error"}
 
+    @property
+    def needs_history(self) -> bool:
+        """Whether a policy compares with earlier days."""
+        return any(isinstance(one.check, WholeCheck) and one.check.needs_history for one in self._policies)
+
+    @property
+    def reads(self) -> dict[str, frozenset[str]]:
+        """The columns that queries need, by table: see `svctoolkit.policies.tables.Sheets`."""
+        return reads_of(one.check.reads for one in self._policies if isinstance(one.check, WholeCheck))
+
     def require(self, destinations: Collection[str], *, misspelt_only: bool = False) -> None:
         """Raise `ConfigError` for a policy about a destination that does not exist: it would hold for any event.
 
@@ -134,20 +145,22 @@ class Policies:
         of = Event(event)
         name = of.name or of.type
         for policy in self._policies:
-            for finding in policy.check(event, arrivals):
-                if not self._is_accepted(policy, finding, name):
-                    yield PolicyBreach(
-                        policy=policy.name,
-                        kind=policy.kind,
-                        destination=finding.destination,
-                        path=finding.path,
-                        text=str(mask(finding.text)),
-                        value=mask(finding.value),
-                        event=name,
-                        event_id=of.id,
-                        severity=policy.severity,
-                        owner=policy.owner,
-                    )
+            check = policy.check
+            if not isinstance(check, WholeCheck):
+                for finding in check(event, arrivals):
+                    if not self._is_accepted(policy, finding, name):
+                        yield _breach(policy, finding, name, of.id, mask)
+
+    def check_whole(
+        self, whole: Whole, mask: Callable[[Json], Json] = lambda value: value
+    ) -> Iterator[tuple[PolicyBreach, Finding]]:
+        """Yield the policies about all events together that do not hold, with where they do not."""
+        for policy in self._policies:
+            check = policy.check
+            if isinstance(check, WholeCheck) and (whole.days or not check.needs_history):
+                for finding in check.check(whole):
+                    if not self._is_accepted(policy, finding, finding.event):
+                        yield _breach(policy, finding, finding.event, finding.event_id, mask), finding
 
     def _is_accepted(self, policy: _Policy, finding: Finding, event: str) -> bool:
         today = self.today()
@@ -175,6 +188,21 @@ def schema() -> dict[str, Json]:
         "required": ["policies"],
         "properties": {"policies": {"type": "array", "items": item}},
     }
+
+
+def _breach(policy: _Policy, finding: Finding, event: str, event_id: str, mask: Callable[[Json], Json]) -> PolicyBreach:
+    return PolicyBreach(
+        policy=policy.name,
+        kind=policy.kind,
+        destination=finding.destination,
+        path=finding.path,
+        text=str(mask(finding.text)),
+        value=mask(finding.value),
+        event=event,
+        event_id=event_id,
+        severity=policy.severity,
+        owner=policy.owner,
+    )
 
 
 def _policy(item: Mapping[str, Any]) -> _Policy:

@@ -16,6 +16,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.history import History
 from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies
+from svctoolkit.policies.tables import Tables
 from svctoolkit.replay.edits import attribute
 from svctoolkit.replay.engine import pool
 from svctoolkit.replay.engine.cluster import is_collection
@@ -23,6 +24,7 @@ from svctoolkit.replay.engine.cluster import pool as cluster_pool
 from svctoolkit.replay.engine.cluster import run as run_collection
 from svctoolkit.replay.engine.engine import Job
 from svctoolkit.replay.engine.outputs import compare_outputs
+from svctoolkit.replay.engine.policing import check_whole
 from svctoolkit.replay.engine.processes import processes
 from svctoolkit.replay.engine.progress import Meter, listener
 from svctoolkit.replay.engine.sides import fingerprint, offline_transport, only_source, select, sources_with_rules
@@ -193,6 +195,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
     if resume and out is None:
         raise ConfigError("resume requires `out`, the folder of the replay to continue")
     job = job_of(sides, options)
+    policies = Policies.of(job.policies)
     if options["history"] is not None:
         History.check(options["history"])  # a file that cannot be used is an error before the first event
     if is_collection(events):
@@ -200,8 +203,12 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         if out is not None:
             rows.to_parquet(str(out))
         members: dict[str, Any] = {"tally": tally, "complete": whole, "_dask": rows}
+        tables = Tables(policies.reads)
+        for sent in tally.sent:
+            tables.add(sent)
     else:
-        members = _run_input(events, job, options)
+        members, tables = _run_input(events, job, options)
+    unchecked = check_whole(policies, members["tally"], tables, options["history"])
     if options["history"] is not None and members["complete"]:
         History(members["tally"].history).write(options["history"])
     return {
@@ -210,13 +217,15 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "sample": job.sample,
         "expired": job.expired,
         "accepted": job.accepted,
-        "policies": Policies.of(job.policies),
+        "policies": policies,
+        "unchecked": unchecked,
         "source_rules": () if job.source else sources_with_rules(sides),
         "out": Path(out) if out is not None else None,
     }
 
 
-def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
+# Any: members of a result
+def _run_input(events: Events, job: Job, options: Options) -> tuple[dict[str, Any], Tables]:
     out, resume = options["out"], options["resume"]
     workers, width = _pool(job, options["workers"], options["scheduler"])
     source = input_of(events)
@@ -231,7 +240,8 @@ def _run_input(events: Events, job: Job, options: Options) -> dict[str, Any]:
     run = pool.run(job, source, meter, folder=folder, pool=workers, width=width)
     if len(job.sides) == 2 and run.complete and not isinstance(events, Iterator):
         attribute(job, Reader(events, options["columns"]), run.tally.groups)
-    return {"tally": run.tally, "_new": run.new, "complete": run.complete, "_rows": run.rows, "_folder": folder}
+    members = {"tally": run.tally, "_new": run.new, "complete": run.complete, "_rows": run.rows, "_folder": folder}
+    return members, run.tables
 
 
 def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
@@ -255,6 +265,8 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     review = _review(options)
     policies = _policies(options, sides[-1])
     policies.require({key for side in sides for key in side.destinations})
+    if policies.needs_history and options["history"] is None:
+        raise ConfigError("a policy of kind `volume` compares with a history: give history=, --history FILE")
     chosen = select(sides, destinations, options["source"])
     return Job(
         sides=sides,

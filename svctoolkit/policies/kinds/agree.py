@@ -9,12 +9,13 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
 from svctoolkit.policies.paths import has_value, number_at, values_at
+from svctoolkit.policies.shares import share
 
 
 def make(options: Json) -> Check:
     """Return the check. Raises `ConfigError` for a value that is not `destination.path`, or a negative tolerance."""
     places = [_place(text) for text in options["values"]]
-    tolerance = _tolerance(options.get("tolerance", 0))
+    tolerance = share(options.get("tolerance", 0))
     on = options.get("on")
 
     def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
@@ -77,17 +78,6 @@ def _place(text: str) -> tuple[str, str]:
     if not steps:
         raise ConfigError(f"{text!r} is not a value. Write destination.path, such as ga4.params.value")
     return destination, steps
-
-
-def _tolerance(value: Any) -> float:
-    text = str(value).strip()
-    try:
-        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        number = -1.0
-    if not 0 <= number < 1:
-        raise ConfigError(f"{value!r} is not a tolerance. Example: 1%")
-    return number
 
 
 kind = PolicyKind(

@@ -129,6 +129,8 @@ class Engine:
                 rows = parquet(self.rows, kinds)
         tally = self.sum.finish()
         tally.number = chunk.number
+        if self.police is not None:
+            tally.sent = self.police.finish()
         if self.history is not None:
             with self.timer("history"):
                 tally.history = [self.history.finish(chunk.name)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from svctoolkit.causes import text_template
+from svctoolkit.history import History
 from svctoolkit.pipeline import Passage
-from svctoolkit.policies import Arrival, Policies, PolicyBreach
+from svctoolkit.policies import Arrival, Policies, PolicyBreach, Whole
+from svctoolkit.policies.tables import Sheets, Tables
 from svctoolkit.replay.engine.ledger import Book
 from svctoolkit.replay.records.record import Record, paths_of
-from svctoolkit.replay.tally.tally import Example
+from svctoolkit.replay.tally.tally import Example, Group, Tally, add_counts
 from svctoolkit.secrets import Masker
 
 
@@ -20,6 +23,7 @@ class Police:
         self._book, self._policies = book, policies
         self._arrivals: dict[int, list[Arrival]] = {}
         self._maskers: dict[str, Masker] = {}
+        self._sheets = Sheets(policies.reads)
 
     def see(self, destination: str, record: Record, passage: Passage, masker: Masker) -> None:
         """Add what arrived of an event at a destination."""
@@ -32,13 +36,22 @@ class Police:
     def check(self, records: Sequence[Record]) -> None:
         """Check the events that have arrived at all their destinations, and forget them."""
         for record in records:
+            arrivals = self._arrivals.get(id(record), ())
+            for arrival in arrivals:
+                mask = self._maskers[arrival.destination].mask
+                self._sheets.add(record.event, record.place, arrival.destination, arrival.payloads, mask)
             broken: dict[tuple[str, str], None] = {}
-            for breach in self._policies.check(record.event, self._arrivals.get(id(record), ())):
+            for breach in self._policies.check(record.event, arrivals):
                 self._add(record, breach)
                 broken[breach.policy, breach.destination] = None
             for policy, destination in broken:
                 self._book.sum.breach(policy, destination)
         self._arrivals.clear()
+
+    def finish(self) -> list[bytes]:
+        """Return what was sent since the last call, for policies about all events together."""
+        rows = self._sheets.finish()
+        return [rows] if rows else []
 
     def _add(self, record: Record, breach: PolicyBreach) -> None:
         words, masker = self._book.words, self._maskers[breach.destination]
@@ -56,3 +69,37 @@ class Police:
                 head["event_name"] or head["event_type"],
                 Example(record.place, head["event_id"], after=value),
             )
+
+
+def check_whole(policies: Policies, tally: Tally, tables: Tables, history: Path | str | None) -> list[str]:
+    """Add the breaches of policies about all events together to the groups and counts of a run.
+
+    Return what could not be checked.
+    """
+    whole = _whole(tally, tables, history if policies.needs_history else None)
+    groups = {group.key: group for group in tally.groups}
+    for breach, finding in policies.check_whole(whole):
+        alike = text_template(breach.text) if breach.event_id else breach.text
+        key = (breach.destination, "breach", breach.path, breach.policy, alike)
+        if key not in groups:
+            tally.groups = [*tally.groups, groups.setdefault(key, Group(*key))]
+        example = [Example(finding.place, breach.event_id, after=breach.text)] if finding.place else []
+        groups[key].merge(
+            Group(
+                *key,
+                count=finding.events,
+                events={breach.event: finding.events} if breach.event else {},
+                examples=example,
+            )
+        )
+        counts = tally.policies.get(breach.policy, {})
+        tally.policies = {**tally.policies, breach.policy: add_counts(counts, {breach.destination: finding.events})}
+    tally.groups = sorted(tally.groups, key=lambda group: -group.count)
+    return [*dict.fromkeys(whole.unchecked)]
+
+
+def _whole(tally: Tally, tables: Tables, history: Path | str | None) -> Whole:
+    if history is None:
+        return Whole(tables)
+    own = History(tally.history)
+    return Whole(tables, History.load(history).merge(own).delivered(), own.all_days())

@@ -14,6 +14,8 @@ from typing import Any
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.interrupts import uninterrupted
+from svctoolkit.policies import Policies
+from svctoolkit.policies.tables import Tables
 from svctoolkit.replay.engine import work
 from svctoolkit.replay.engine.engine import Job
 from svctoolkit.replay.engine.progress import Meter
@@ -31,10 +33,12 @@ _RESTARTS = 3  # after workers were killed
 class Run:
     """The result of a job. `complete` is false if it was interrupted.
 
-    `new` is the sum of the parts of a folder for which no conditions were checked; None if these are all.
+    `tables` has what was sent, as far as policies read it. `new` is the sum of the parts of a folder for which no
+    conditions were checked; None if these are all.
     """
 
     tally: Tally
+    tables: Tables
     new: Tally | None = None
     rows: Rows = field(default_factory=Rows)
     complete: bool = True
@@ -45,7 +49,7 @@ Pool = Callable[[], AbstractContextManager[Executor]]
 
 def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, pool: Pool | None, width: int) -> Run:
     """Run all chunks, at most `width` at a time. Ctrl-C stops the run; the result has everything done so far."""
-    keeper = _Keeper(folder, meter)
+    keeper = _Keeper(folder, meter, Tables(Policies.of(job.policies).reads))
     # With `resume`, chunks that are in the folder already only need to be counted.
     earlier = {tally.number: tally for tally in folder.tallies()} if folder else {}
     chunks = _missing(source, earlier, keeper)
@@ -65,7 +69,7 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
     # Not interruptible: a half-written list of rejects would make the folder unusable for `resume`.
     with suppress(KeyboardInterrupt), uninterrupted():
         keeper.finish()
-    return Run(keeper.total, keeper.new, keeper.rows, complete)
+    return Run(keeper.total, keeper.tables, keeper.new, keeper.rows, complete)
 
 
 def _missing(source: Input, earlier: dict[int, Tally], keeper: _Keeper) -> Iterator[Chunk]:
@@ -82,8 +86,8 @@ def _missing(source: Input, earlier: dict[int, Tally], keeper: _Keeper) -> Itera
 class _Keeper:
     """Accepts results in any order and adds them up in the order of the chunks, so that the sum is deterministic."""
 
-    def __init__(self, folder: Folder | None, meter: Meter) -> None:
-        self._folder, self._meter = folder, meter
+    def __init__(self, folder: Folder | None, meter: Meter, tables: Tables) -> None:
+        self._folder, self._meter, self.tables = folder, meter, tables
         self._sum = Sum()
         self._judged = folder.judged() if folder is not None else frozenset()
         self._new = Sum() if self._judged else None
@@ -120,6 +124,9 @@ class _Keeper:
             self._next += 1
 
     def _put(self, tally: Tally, rows: Any) -> None:
+        for sent in tally.sent:  # to disk: memory must not grow with the number of events
+            self.tables.add(sent)
+        tally.sent = []
         self._sum.add(tally)
         if self._new is not None and tally.digest not in self._judged:
             self._new.add(tally)

@@ -32,6 +32,7 @@ def as_json(result: Json) -> dict[str, Json]:
         "lossy": dict(result.tally.lossy),
         "expired": plain(result.expired),
         "policies": plain(result.tally.policies),
+        "unchecked": list(result.unchecked),
         "exceeded": [{"entry": str(of.entry), "events": of.events, "of": of.total} for of in result.exceeded],
         "rejects": plain(result.rejects),
         "elapsed": round(result.elapsed, 3),

@@ -56,6 +56,7 @@ class _Result(Displayed, ArrowOut):
     - `unread`: the places from which on a file could not be read, for example because it is truncated
     - `source_rules`: sources whose tracking plans (or being disabled) matter, if none was chosen; `sourceless` counts
       the events that they were not applied to
+    - `unchecked`: what policies could not decide, such as a first day without an earlier one
     - `out`: the folder with the rows as Parquet, if any; `verdict`: what `breaches` returned, for reports
     """
 
@@ -77,6 +78,7 @@ class _Result(Displayed, ArrowOut):
     source_rules: Sequence[str] = ()
     accepted: Sequence[Accepted] = ()
     policies: Policies = field(default_factory=lambda: Policies.of([]))
+    unchecked: Sequence[str] = ()
     verdict: Sequence[Breach] | None = None
 
     @property

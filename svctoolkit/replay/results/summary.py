@@ -98,6 +98,7 @@ def notes(result: _Result) -> Iterator[str]:
             yield f"{destination}: {path} is not compared ({count:,} events differ there)"
     if result.sourceless:
         yield source_text(result.sourceless, result.source_rules)
+    yield from result.unchecked
     for each in result.exceeded:
         yield str(each)
     for entry in result.expired:

@@ -51,7 +51,8 @@ def _describe(group: Group) -> str:
     if group.kind in STATUSES:
         return f"{group.after} in {events}"
     if group.kind == "breach":
-        return f"{group.before}: {' '.join(filter(None, (group.path, group.after)))} in {events}"
+        what = f"{group.before}: {' '.join(filter(None, (group.path, group.after)))}"
+        return f"{what} in {events}" if group.events else what
     if group.kind == "lossy":
         return _describe_loss(group, events)
     if group.personal:

@@ -174,7 +174,7 @@ class Tally(msgspec.Struct):
     destination and number of the entry. `policies` counts the events that break a policy, by its name and destination.
     `strata` are the shapes of a sample; those after the first 2,000 are counted as one. `seconds` is the time of each
     step, over all processes. `lost` counts what simulated destinations lose. `history` has the counts for
-    a history, one part for each input.
+    a history, one part for each input. `sent` are rows of tables for policies that are queries.
     """
 
     number: int = 0
@@ -198,6 +198,7 @@ class Tally(msgspec.Struct):
     strata: dict[str, Stratum] = {}
     lost: list[LossCount] = []
     history: list[Part] = []
+    sent: list[bytes] = []
 
 
 class Sum:
@@ -307,6 +308,7 @@ class Sum:
             _add_counts(mine_of.counts, stratum.counts)
             _add_counts(mine_of.marks, stratum.marks)
         self.losses.add(tally.lost)
+        mine.sent = [*mine.sent, *tally.sent]
         for part in tally.history:
             self._parts.setdefault(part.name, Part(part.name)).add(part)
         for group in tally.groups:

@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 
 def breaches_of(fates: Iterable[Fate], policies: Policies, mask: Callable[[Json], Json]) -> Iterator[PolicyBreach]:
     """Yield the breaches of each event in what was sent of it, also if a destination refused it."""
-    from svctoolkit.policies import Arrival
+    from svctoolkit.policies import Arrival, Whole
+    from svctoolkit.policies.tables import Sheets, Tables
 
+    sheets, tables = Sheets(policies.reads), Tables(policies.reads)
     by_event: dict[int, list[Fate]] = {}
     for fate in fates:
         by_event.setdefault(fate.seq, []).append(fate)
-    for of_event in by_event.values():
+    for seq, of_event in by_event.items():
         arrivals = [Arrival(fate.destination, fate.payloads, fate.lost) for fate in of_event]
+        for arrival in arrivals:
+            sheets.add(of_event[0].event, f"event {seq}", arrival.destination, arrival.payloads, mask)
         yield from policies.check(of_event[0].event, arrivals, mask)
+    tables.add(sheets.finish())
+    for breach, _ in policies.check_whole(Whole(tables, is_complete=False)):
+        yield breach

@@ -1,0 +1,193 @@
+"""Policies about all events of a run together: volumes, and queries about what was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
+from svctoolkit.events import track
+from svctoolkit.policies import Policies, Whole
+from svctoolkit.policies.tables import QueryError, Sheets, Tables
+from svctoolkit.replay import compare, replay
+from tests.replay.shops import ndjson
+
+WORKSPACE = """
+workspace: shop
+sources: {web: {destinations: [hook, mixpanel]}}
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/in"}}
+  mixpanel: {type: MP, config: {token: t0k3n, dataResidency: us, identityMergeApi: simplified}}
+"""
+NEGATIVE = {"name": "negative", "sql": "select event_id, revenue from mixpanel where revenue < 0"}
+
+
+def paid(day: int, *revenues: Any) -> list[dict[str, Any]]:
+    at = f"2026-01-{day:02}T10:00:00Z"
+    return [
+        {
+            **track("Paid", user_id="u", properties={"revenue": revenue}),
+            "messageId": f"m{day}-{number}",
+            "timestamp": at,
+            "originalTimestamp": at,
+        }
+        for number, revenue in enumerate(revenues)
+    ]
+
+
+def tables(query: str, payloads: Mapping[str, Any], **options: Any) -> Tables:
+    """Return tables with one payload for each destination."""
+    reads = Policies.of([{"sql": query}]).reads
+    sheets, made = Sheets(reads), Tables(reads, **options)
+    for destination, payload in payloads.items():
+        sheets.add({"type": "track", "event": "E", "messageId": "m1"}, "f:1", destination, [payload])
+    made.add(sheets.finish())
+    return made
+
+
+def test_rows_of_a_query_are_breaches(tmp_path: Path) -> None:
+    """In payloads that are opened, on the later side."""
+    events = ndjson(tmp_path / "e.ndjson", paid(1, 5, -3, -4))
+    workspace = Workspace.loads(WORKSPACE)
+    policies = Policies.of([NEGATIVE])
+
+    for result in (
+        replay([events], workspace, policies=policies),
+        compare([events], workspace, workspace, policies=policies),
+    ):
+        assert [str(breach.text) for breach in result.policy_breaches] == ["2 events at mixpanel"]
+        (group,) = [group for group in result.groups if group.kind == "breach"]
+        assert [(e.event_id, e.after) for e in group.examples] == [("m1-1", "revenue = -3"), ("m1-2", "revenue = -4")]
+        assert group.examples[0].place.endswith("e.ndjson:2")
+        assert "negative: revenue = -… in 2 events of Paid" in repr(result)
+
+
+def test_a_resumed_run_has_all_rows(tmp_path: Path) -> None:
+    (tmp_path / "days").mkdir()
+    ndjson(tmp_path / "days" / "1.ndjson", paid(1, -3))
+    options: dict[str, Any] = {"policies": Policies.of([NEGATIVE]), "out": tmp_path / "out"}
+    workspace = Workspace.loads(WORKSPACE)
+    replay(tmp_path / "days", workspace, **options)
+    ndjson(tmp_path / "days" / "2.ndjson", paid(2, -5))
+
+    result = replay(tmp_path / "days", workspace, **options, resume=True)
+
+    assert result.tally.policies == {"negative": {"mixpanel": 2}}
+
+
+def test_tables_are_joined_and_columns_found_by_path() -> None:
+    query = """
+    select m.event_id, m.total, h."order.total" as of_hook, h.tags, json_extract(h.payload, '$.order.total') as again
+    from hook h join mixpanel m using (event_id) where m.event like '%e' and h.place glob 'f:?'
+    """
+    payloads = {
+        "hook": {"total": 1, "order": {"total": 2, "tags": ["a"]}},
+        "mixpanel": {"batch": '[{"properties": {"total": 7, "more": {"total": 8}}}]'},
+    }
+
+    columns, rows = tables(query, payloads).query(query)
+
+    assert columns == ["event_id", "total", "of_hook", "tags", "again"]
+    assert rows == [("m1", 7, 2, '["a"]', 2)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "insert into ga4 values (1)",
+        "attach 'other.db' as other",
+        "pragma database_list",
+        "select load_extension('x') from ga4",
+        "select 1 from ga4; drop table ga4",
+        "select 1",
+        "selec event_id from ga4",
+        "create table x (y)",
+        "vacuum into 'file.db'",
+    ],
+)
+def test_anything_but_one_query_is_refused(query: str) -> None:
+    with pytest.raises(ConfigError, match=r"the query (is not valid|reads no table)"):
+        Policies.of([{"sql": query}])
+
+
+def test_a_query_has_limits() -> None:
+    """Its time, also in patterns that take SQLite exponential time, and the size of values."""
+    endless = "with recursive c(x) as (select 1 union all select x + 1 from c) select count(*) from c, ga4"
+    with pytest.raises(QueryError, match=r"longer than 0\.01 seconds"):
+        tables(endless, {"ga4": {}}, seconds=0.01).query(endless)
+    huge = "select zeroblob(1000000000) from ga4"
+    with pytest.raises(QueryError, match="too big"):
+        tables(huge, {"ga4": {}}).query(huge)
+    many = f"select 1 from ga4 where q like '{'%a' * 60}b' or q like 'a!%%' escape '!'"
+    assert tables(many, {"ga4": {"q": "a" * 5_000}}).query(many) == (["1"], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "fits"),
+    [("abc", "A_c", 1), ("abc", "ab", 0), ("abc", "%c", 1), ("abcbc", "a%bc", 1), ("ab", "ab%b", 0), ("", "%", 1)],
+)
+def test_patterns_are_those_of_sqlite(text: str, pattern: str, fits: int) -> None:
+    query = f"select q like '{pattern}' from ga4"
+    assert tables(query, {"ga4": {"q": text}}).query(query)[1] == [(fits,)]
+
+
+def test_a_misspelt_member_does_not_pass_in_a_replay_but_few_events_need_not_have_it() -> None:
+    query = {"sql": "select event_id from hook where revnue < 0 or \"a.b\" = 'x'"}
+    workspace = Workspace.loads(WORKSPACE)
+    result = replay(paid(1, 5), workspace, policies=Policies.of([query]))
+
+    assert "cannot be checked: nothing that was sent has 'a.b'" in repr(result)
+    with DataPlane(workspace, listen=False) as plane:
+        plane.send(paid(1, 5)[0], source="web")
+        plane.drain()
+        assert plane.breaches(Policies.of([query])) == []
+        (breach,) = plane.breaches(Policies.of([{"sql": "select event_id, revenue from mixpanel where revenue > 4"}]))
+    assert str(breach) == "sql: mixpanel: revenue = 5 (Paid)"
+    assert breach.event_id == "m1-0"
+
+
+def test_a_query_never_sees_a_secret() -> None:
+    secret = "config: {headers: [{from: Authorization, to: Bearer s3cret-0f-sh0p}], "
+    workspace = Workspace.loads(WORKSPACE.replace("config: {", secret, 1))
+    said = repr(replay(paid(1, 5), workspace, policies=Policies.of([{"sql": "select authorization from hook"}])))
+    assert "authorization = " in said
+    assert "s3cret" not in said
+
+
+def test_a_day_is_compared_with_the_week_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "workspace.yaml").write_text(f"{WORKSPACE}policies: [{{volume: {{within: 5%}}}}]\n")
+    files = [ndjson(tmp_path / f"{day}.ndjson", paid(day, *range(count))) for day, count in ((1, 20), (8, 15))]
+    rest = ["--workspace", str(tmp_path / "workspace.yaml"), "--history", str(tmp_path / "h.duckdb")]
+
+    assert main(["replay", str(files[0]), *rest]) == 0
+    assert "volume: the history has no earlier day to compare 2026-01-01 with" in capsys.readouterr().out
+    assert main(["replay", str(files[1]), *rest]) == 1
+    said = capsys.readouterr().out
+    assert "volume: 15 delivered on 2026-01-08, 20 a week before (-25.0%, within 5%)\n" in said
+    assert main(["replay", str(files[1]), *rest[:2]]) == 4
+    assert "give history=, --history FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, ["ga4: 60 delivered on 2026-01-29, 100 a week before (-40.0%, within 10%)"]),
+        ({"of": "yesterday"}, []),
+        ({"of": "last_4_weeks", "within": "20%"}, ["60 delivered on 2026-01-29, 90 on average before (-33.3%"]),
+        ({"per": "event"}, ["60 delivered on 2026-01-29, 100 a week before (-40.0%, within 10%) (Paid)"]),
+    ],
+)
+def test_what_a_volume_is_compared_with(options: dict[str, Any], said: list[str]) -> None:
+    delivered = {(date(2026, 1, day), "ga4", "Paid"): n for day, n in ((15, 80), (22, 100), (28, 60), (29, 60))}
+    whole = Whole(Tables({}), delivered, [date(2026, 1, 29)])
+
+    found = [str(breach) for breach, _ in Policies.of([{"volume": options}]).check_whole(whole)]
+
+    assert len(found) == len(said)
+    assert all(text in one for text, one in zip(said, found, strict=True))
