@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "git": "errors",
     "display": "",
     "displayed": "display",
+    "pictures": "display",
     "registry": "errors",
     "events": "errors display",
     "sdk": "errors retries sqlite prometheus display events",
@@ -67,7 +68,7 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
-        "accepted simulations policies history "
+        "accepted simulations policies history pictures "
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "sources transformations delivery workspace results warehouse pipeline server"
     ),

@@ -113,6 +113,25 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc .node text.below{fill:var(--dim);font-weight:400;font-size:12px}
 .svc .edge{fill:none;stroke:var(--info);stroke-width:1.6}
 .svc .off rect,.svc .edge.off{stroke:var(--dim);stroke-dasharray:4 4}
+.svc figure.picture{margin:0 0 10px;max-width:860px}
+.svc .picture figcaption{font-weight:600;margin-bottom:4px}
+.svc .picture ul{display:flex;flex-wrap:wrap;gap:2px 16px;list-style:none;margin:0 0 6px;padding:0;font-size:12px}
+.svc .picture li{margin:0;min-width:0;overflow-wrap:anywhere}
+.svc .picture .scroll{width:100%;max-height:none;padding:8px}
+.svc svg.picture{display:block;width:100%;min-width:620px;height:auto}
+.svc .picture text{fill:var(--fg);font:12px var(--ui)}
+.svc .picture :is(text,tspan).dim{fill:var(--dim)}
+.svc .picture .halo{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:round}
+.svc .picture :is(rect,path,circle){--t:var(--dim);fill:color-mix(in srgb,var(--t) 78%,var(--fg))}
+.svc .picture .ribbon{fill:none;stroke:color-mix(in srgb,var(--t) 78%,var(--fg));stroke-opacity:.5}
+.svc .picture .ribbon:hover{stroke-opacity:.8}
+.svc .picture .ok{--t:var(--ok)}.svc .picture .bad{--t:var(--bad)}.svc .picture .warn{--t:var(--warn)}
+.svc .picture .info{--t:var(--info)}.svc .picture .node{--t:var(--fg)}
+.svc .picture .c0{--t:#2f7ed8}.svc .picture .c1{--t:#d9730d}.svc .picture .c2{--t:#8e5bd0}
+.svc .picture .c3{--t:#0f9d8a}.svc .picture .c4{--t:#d6498f}.svc .picture .c5{--t:#8a8a10}
+.svc .picture .c6{--t:#a0653c}.svc .picture .c7{--t:#3aa0c9}
+.svc .picture .grid{stroke:var(--line)}
+.svc .picture .mark{stroke:var(--fg);stroke-dasharray:3 3}
 .svc~.svc{margin-top:10px}
 .svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """

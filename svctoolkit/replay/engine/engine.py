@@ -121,7 +121,7 @@ class Engine:
 
     def _run(self, chunk: Chunk) -> tuple[Tally, Any]:
         kinds = REPLAY if len(self.sides) == 1 else COMPARISON
-        self.sum, self.rows = Sum(_MOST_REJECTS), empty(kinds)
+        self.sum, self.rows = Sum(_MOST_REJECTS, mask=self._mask_name), empty(kinds)
         self._run_all(self._sample(chunk), self.job.destinations)
         rows: Any = self.rows if self.job.rows == "columns" else None
         if self.job.rows == "parquet":
@@ -162,6 +162,8 @@ class Engine:
         if batch is None:
             return False
         self.sum.tally.events += len(batch.records)
+        for record in batch.records:
+            self.sum.flows.release(record.event, record.day)
         if self.history is not None:
             with self.timer("history"):
                 self.history.add(*batch.events)
@@ -274,6 +276,13 @@ class Engine:
             text = masker.mask(text)
         return personal.replace_in_text(text, personal.mask) if self.job.personal else text
 
+    def _mask_name(self, name: str) -> str:
+        """Return the name of an event as in `head`."""
+        name = personal.replace_in_text(name, personal.mask) if self.job.personal else name
+        for masker in self._maskers:
+            name = masker.text(name)
+        return name
+
     def head(self, record: Record) -> dict[str, str]:
         """Return the columns that identify the event of a row, the same for all destinations."""
         # By identity: the same record goes to every destination, and masking its columns takes time.
@@ -289,12 +298,11 @@ class Engine:
             "place": record.place,
             "event_id": event.id,
             "event_type": event.type,
-            "event_name": personal.replace_in_text(event.name, personal.mask) if self.job.personal else event.name,
             "user_id": MASK if self.job.personal and user else user,
         }
         for masker in self._maskers:
             columns = {name: masker.text(text) for name, text in columns.items()}
-        return columns
+        return {**columns, "event_name": self._mask_name(event.name)}
 
 
 class _Timer:

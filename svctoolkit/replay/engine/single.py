@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit import simulations
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
+from svctoolkit.events import Event
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.pipeline.writers import locate_value
 from svctoolkit.replay.records.record import Record, paths_of
@@ -30,10 +31,12 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
         passages, route = engine.run_side(side, destination, batch, batch.events), side.route(destination)
         if passages is None or route is None:
             return
+        origin = side.source(batch.source)
         with engine.timer("rows"):
             before, decides = len(engine.rows["item"]), partial(engine.decision, side, batch.source)
             for record, passage in zip(batch.records, passages, strict=True):
                 _count(engine, record, passage, route, decides)
+                _count_flow(engine, record, passage, origin.key if origin else "", destination)
                 if engine.police is not None:
                     engine.police.see(destination, record, passage, route.masker)
                 if engine.history is not None:
@@ -74,6 +77,12 @@ def _count(
     if group is not None:
         engine.sum.decide(group, fate.by, partial(decides, record, passage, route))
         engine.sum.show(group, record, event, Example(record.place, head["event_id"], after=reason))
+
+
+def _count_flow(engine: Engine, record: Record, passage: Passage, source: str, destination: str) -> None:
+    event, fate = Event(record.event), passage.fate
+    stage = "" if fate.status == "delivered" else fate.by
+    engine.sum.flows.count(source, event.name or event.type, stage, destination, fate.status)
 
 
 def _mask_words(engine: Engine, masker: Masker, text: str) -> str:

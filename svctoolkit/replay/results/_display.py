@@ -12,6 +12,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, verdict_lines
 from svctoolkit.replay.results.group_contrasts import Contrasts
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
+from svctoolkit.replay.results.pictures import changes_by_day, failures_by_day, fates
 from svctoolkit.replay.results.results import Comparison, _Result
 from svctoolkit.replay.results.stories import Story, day_bars, number_lines, stories
 from svctoolkit.replay.results.summary import head, notes, text
@@ -84,6 +85,11 @@ def _blocks(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
         yield display.message("\n".join(lines), "error" if result.verdict else "ok")
     yield from (display.message(line, "error") for line in personal_lines(result))
     yield from (Html(f"<p>{escape(line)}</p>") for line in result.lost.lines())
+    if isinstance(result, Comparison):
+        yield changes_by_day(result.tally).html()
+    else:
+        yield fates(result.tally).html() if len(result.tally.flows) > 1 else Html("")
+        yield failures_by_day(result.tally).html()
     urgent = news(result)
     if isinstance(result, Comparison):
         yield from _stories(result, contrasts)
@@ -121,7 +127,7 @@ def _stories(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
 
 
 def _picture(story: Story) -> Html:
-    """Return when a story happened, and how its numbers changed. Drawings belong here, too."""
+    """Return when a story happened, and how its numbers changed."""
     lines = [*filter(None, [day_bars(story.days)]), *number_lines(story.groups[0])]
     return Html("".join(f"<pre>{escape(line)}</pre>" for line in lines))
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Final
 
 from svctoolkit.json_types import Json
+from svctoolkit.pictures import bins, day_of
 from svctoolkit.replay.tally.differences import LOST
 from svctoolkit.replay.tally.tally import Group
 
 #: From what must be looked at first to what is as configured.
 SEVERITIES: Final = ("policy", "lost", "failing", "personal data", "types", "values", "other")
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
-_MOST_DAYS: Final = 62  # more are summed up week by week
 _STEPS: Final = (
     "-more", "-100%", "-10%", "-1%", "-0.1%", "-1e-6", "-1e-9", "1e-9", "1e-6", "0.1%", "1%", "10%", "100%", "more",
 )  # fmt: skip
@@ -112,26 +110,15 @@ def _rank(group: Group) -> int:
 
 
 def day_bars(days: dict[str, int]) -> str:
-    """Return `2026-11-01 to 2026-11-06 ▁▁▃█▆▇`: a bar for each day, or each week; empty for a single day."""
-    numbers = {number: count for day, count in days.items() if (number := _ordinal(day))}
-    if len(numbers) < 2:
+    """Return `by day, 2026-11-01 to 2026-11-06 ▁▁▃█▆▇`: a bar for each day, or longer period; empty for one day."""
+    dated = {day: count for text, count in days.items() if (day := day_of(text))}
+    if len(dated) < 2:
         return ""
-    first, last = min(numbers), max(numbers)
-    step = 1 if last - first < _MOST_DAYS else 7
-    totals = Counter[int]()
-    for number, count in numbers.items():
-        totals[(number - first) // step] += count
-    bars = _bars([totals[n] for n in range(min((last - first) // step + 1, _MOST_DAYS))])
-    unit = "day" if step == 1 else "week"
-    return f"by {unit}, {date.fromordinal(first)} to {date.fromordinal(last)}  {bars}"
-
-
-def _ordinal(day: str) -> int:
-    """Return the number of a day; 0 for one that does not exist."""
-    try:
-        return date.fromisoformat(day).toordinal()
-    except ValueError:
-        return 0
+    periods = bins(min(dated), max(dated))
+    totals = [0] * len(periods.starts)
+    for day, count in dated.items():
+        totals[periods.index(day)] += count
+    return f"by {periods.unit}, {min(dated)} to {max(dated)}  {_bars(totals)}"
 
 
 def number_lines(group: Group) -> Iterator[str]:

@@ -39,6 +39,16 @@ def describe_outcome(group: Group) -> str:
     return "; ".join(filter(None, (what, decides)))
 
 
+def describe_cause(group: Group) -> str:
+    """Return why the events of a group are in it, without their number."""
+    if group.kind in STATUSES:
+        return group.after
+    if group.kind in ("breach", "lossy"):
+        return " ".join(filter(None, (group.path, group.before)))
+    change = f"{group.before_label} -> {group.after_label}"
+    return f"{group.path}: {change}" if group.path else f"{group.kind}: {change}"
+
+
 def decision_text(stage: str, decides: str) -> str:
     """Return what decides that events stop at a stage: `decided by setting trackAnonymous`."""
     setting = "settings" if "," in decides else "setting"

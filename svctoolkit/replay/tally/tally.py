@@ -12,6 +12,7 @@ from svctoolkit.history import Part
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Record, Reject
 from svctoolkit.replay.tally.because import Because
+from svctoolkit.replay.tally.flows import FlowCount, FlowSum
 from svctoolkit.replay.tally.losses import LossCount, LossSum
 from svctoolkit.replay.tally.numbers import Numbers
 
@@ -174,7 +175,9 @@ class Tally(msgspec.Struct):
     destination and number of the entry. `policies` counts the events that break a policy, by its name and destination.
     `strata` are the shapes of a sample; those after the first 2,000 are counted as one. `seconds` is the time of each
     step, over all processes. `lost` counts what simulated destinations lose. `history` has the counts for
-    a history, one part for each input. `sent` are rows of tables for policies that are queries.
+    a history, one part for each input. `flows` counts the events of a replay by source, name, stage, destination and
+    fate; `releases` has the first day of each version of an app. `sent` are rows of tables for
+    policies that are queries.
     """
 
     number: int = 0
@@ -199,17 +202,24 @@ class Tally(msgspec.Struct):
     lost: list[LossCount] = []
     history: list[Part] = []
     sent: list[bytes] = []
+    flows: list[FlowCount] = []
+    releases: dict[str, str] = {}
 
 
 class Sum:
-    """Adds up parts, in the order of their numbers. `examples` is how many events of a group are kept."""
+    """Adds up parts, in the order of their numbers.
 
-    def __init__(self, most_rejects: int = MOST_REJECTS, *, examples: int = EXAMPLES) -> None:
+    `examples` is how many events of a group are kept. `mask` hides secrets in the names of events.
+    """
+
+    def __init__(
+        self, most_rejects: int = MOST_REJECTS, *, examples: int = EXAMPLES, mask: Callable[[str], str] = str
+    ) -> None:
         self.tally, self._most_rejects, self._room = Tally(), most_rejects, _MOST_DECISIONS
         self._examples = examples
         self._groups: dict[tuple[str, ...], Group] = {}
         self._parts: dict[str, Part] = {}
-        self.losses = LossSum()
+        self.losses, self.flows = LossSum(), FlowSum(mask)
 
     def reject(self, *rejects: Reject) -> None:
         self.tally.rejected += len(rejects)
@@ -309,6 +319,7 @@ class Sum:
             _add_counts(mine_of.marks, stratum.marks)
         self.losses.add(tally.lost)
         mine.sent = [*mine.sent, *tally.sent]
+        self.flows.add(tally.flows, tally.releases)
         for part in tally.history:
             self._parts.setdefault(part.name, Part(part.name)).add(part)
         for group in tally.groups:
@@ -319,6 +330,7 @@ class Sum:
     def finish(self) -> Tally:
         """Return the sum, with its groups, largest first."""
         self.tally.lost = self.losses.counts()
+        self.tally.flows, self.tally.releases = self.flows.counts(), self.flows.masked_releases()
         self.tally.history = list(self._parts.values())
         self.tally.groups = sorted(self._groups.values(), key=lambda group: -group.count)
         return self.tally

@@ -1,0 +1,16 @@
+"""Pictures of results as inline SVG: without scripts, in light and dark themes, with the numbers as a table.
+
+Each picture is built from plain data whose secrets are masked already. `html()` returns it with an alternative text;
+everything is escaped, and the number of shapes is limited whatever the data.
+
+>>> days = Days("Failures by day", {"no price": {"2026-05-16": 2, "2026-05-17": 90}}, releases={"4.2.0": "2026-05-17"})
+>>> picture = days.html()
+"""
+
+from __future__ import annotations
+
+from svctoolkit.pictures._canvas import Key, Tone
+from svctoolkit.pictures._days import Bins, Days, bins, day_of
+from svctoolkit.pictures._sankey import Flow, Sankey
+
+__all__ = ["Bins", "Days", "Flow", "Key", "Sankey", "Tone", "bins", "day_of"]

@@ -1,0 +1,236 @@
+"""Pictures: alternative text, the numbers as a table, escaping, limits, contrast, labels that do not overlap."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from svctoolkit import Workspace, display
+from svctoolkit.pictures import Days, Key, Sankey, bins, day_of
+from svctoolkit.pictures._canvas import fit, ticks, width_of
+from svctoolkit.replay import compare, replay
+from svctoolkit.replay.tally.tally import Sum
+
+HOSTILE = "</svg><script>alert(1)</script>\x07\u202e'\""
+
+
+def texts(html: str) -> list[tuple[str, float, float, float]]:
+    """The texts of a picture: words, left, right, baseline."""
+    found = []
+    for of in drawing(html).iter("text"):
+        words = "".join(part for node in of.iter() if node.tag != "title" for part in own_text(node))
+        x, wide = float(of.attrib["x"]), width_of(words)
+        left = x - {"start": 0.0, "middle": wide / 2, "end": wide}[of.attrib.get("text-anchor", "start")]
+        found.append((words, left, left + wide, float(of.attrib["y"])))
+    return found
+
+
+def own_text(node: ET.Element) -> Iterator[str]:
+    yield node.text or ""
+    yield from (child.tail or "" for child in node)
+
+
+def drawing(html: str) -> ET.Element:
+    """The SVG, which is well-formed XML."""
+    return ET.fromstring(html[html.index('<svg class="picture"') : html.rindex("</svg>") + 6])
+
+
+def days(groups: int, releases: dict[str, str] | None = None) -> Days:
+    counts = {
+        f"group {n} {HOSTILE}": {f"2026-05-{day:02}": n + day for day in range(1, 21)} for n in range(1, groups + 1)
+    }
+    return Days("Failures by day", counts, releases or {})
+
+
+def sankey(names: int) -> Sankey:
+    flows = {}
+    for n in range(names):
+        for at in ("ga4", "hook"):
+            flows[("web", f"Event {n} {HOSTILE}", "delivered", at), "ok"] = 10_000 - n
+            flows[("ios", f"Event {n} {HOSTILE}", "failed: dest_transform", at), "bad"] = 1
+    keys = [Key("delivered", "ok"), Key("failed", "bad"), Key("dropped", "warn")]
+    return Sankey("Where events end", ("source", "event", "stage", "destination"), flows, keys)
+
+
+RELEASES = {"app 4.1.0": "2026-05-02", "app 4.2.0": "2026-05-17", "app 4.2.1": "2026-05-17", "app 5": "2026-05-18"}
+PICTURES = {
+    "days": days(12, RELEASES).html(),
+    "sankey": sankey(3).html(),
+    "many names": sankey(5000).html(),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_has_an_alternative_text_and_its_numbers(name: str) -> None:
+    """Without a script, and with everything escaped."""
+    html = PICTURES[name]
+    svg = drawing(html)
+
+    assert svg.attrib["role"] == "img"
+    assert svg.attrib["aria-label"] == (svg.findtext("title") or "")
+    assert "The numbers as a table" in html
+    assert "<table" in html
+    assert "<script" not in html
+    assert not re.search(r"\x07|\u202e", html)
+    assert not re.search(r"[^\"'<>]\bon\w+=", html)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_labels_of_a_picture_do_not_overlap(name: str) -> None:
+    """Nor do they leave it."""
+    svg, found = drawing(PICTURES[name]), texts(PICTURES[name])
+    _, _, width, height = map(float, svg.attrib["viewBox"].split())
+
+    assert [words for words, left, right, y in found if left < 0 or right > width or y > height or y < 9] == []
+    assert [
+        (one[0], other[0])
+        for one, other in combinations(found, 2)
+        if min(one[2], other[2]) - max(one[1], other[1]) > 1 and abs(one[3] - other[3]) < 12
+    ] == []
+
+
+def test_a_picture_is_bounded() -> None:
+    """The names after the largest are counted together."""
+    html = PICTURES["many names"]
+
+    assert len(html) < 120_000
+    assert "4,991 others" in html
+    assert "6 others" in PICTURES["days"]
+    assert sum(sankey(5000).merged().values()) == sum(sankey(5000).flows.values())
+
+
+def test_releases_are_marked() -> None:
+    """Also in the alternative text; two on one day have one mark."""
+    label = drawing(PICTURES["days"]).attrib["aria-label"]
+
+    assert "releases: app 4.1.0 on 2026-05-02, app 4.2.0, app 4.2.1 on 2026-05-17, app 5 on 2026-05-18" in label
+    assert "4,080 events by day from 2026-05-01 to 2026-05-20, at most 318, on 2026-05-20" in label
+
+
+def test_nothing_to_draw_is_no_picture() -> None:
+    """Neither without counts, nor without days, nor for a single day."""
+    assert Sankey("t", ("a", "b"), {}).html() == ""
+    assert Days("t", {"a": {"2026-13-45": 3}}).html() == ""
+    assert Days("t", {"a": {"2026-05-01": 3}}).html() == ""
+
+
+@pytest.mark.parametrize(
+    ("last", "unit"), [("2026-03-03", "day"), ("2026-03-04", "week"), ("2030-01-01", "four weeks")]
+)
+def test_long_times_have_longer_periods(last: str, unit: str) -> None:
+    first, end = day_of("2026-01-01"), day_of(last)
+    assert first
+    assert end
+    periods = bins(first, end)
+
+    assert periods.unit == unit
+    assert len(periods.starts) <= 62
+    assert periods.index(end) == len(periods.starts) - 1
+
+
+def test_texts_fit() -> None:
+    """Wide characters count as wide."""
+    assert fit("Order", 100) == "Order"
+    assert fit("Order Completed", 60).endswith("…")
+    assert width_of(fit("日本語のイベント", 60)) <= 60
+    assert ticks(3) == [0, 1, 2, 3]
+    assert ticks(940)[-1] >= 940
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def mixed(color: str, other: str, share: float) -> str:
+    pairs = [(int(color[n : n + 2], 16), int(other[n : n + 2], 16)) for n in (1, 3, 5)]
+    return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
+
+
+# Background and text of the built-in themes, and of JupyterLab's.
+@pytest.mark.parametrize(("back", "text"), [("#ffffff", "#1f2328"), ("#15181c", "#e6e8eb"), ("#111111", "#e0e0e0")])
+def test_the_colors_of_shapes_have_contrast(back: str, text: str) -> None:
+    """At least 3 to 1, as WCAG requires of shapes, with the colors of this project and of JupyterLab."""
+    tones = re.findall(r"\.picture \.c\d\{--t:(#\w{6})\}", display.STYLE)
+    share = int(re.findall(r"fill:color-mix\(in srgb,var\(--t\) (\d+)%", display.STYLE)[0]) / 100
+    tones += ["#4caf50", "#ff9800", "#f44336"]  # JupyterLab's success, warning and error
+    assert len(tones) == 11
+    for tone in tones:
+        bright, dark = sorted((luminance(mixed(tone, text, share)), luminance(back)), reverse=True)
+        assert (bright + 0.05) / (dark + 0.05) >= 3, tone
+
+
+def boom(event: dict[str, Any]) -> dict[str, Any] | None:
+    """Fail without a price, and drop tests."""
+    if event["properties"].get("test"):
+        return None
+    event["properties"]["total"] *= 2
+    return event
+
+
+def fixed(event: dict[str, Any]) -> dict[str, Any] | None:
+    event["properties"]["total"] = event["properties"].get("total", 0) * 3
+    return None if event["properties"].get("test") else event
+
+
+def shop(code: Any) -> Workspace:
+    workspace = Workspace("shop")
+    workspace.transformation("clean", code)
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://a.example/"}, transformation="clean")
+    workspace.destination("other", "WEBHOOK", config={"webhookUrl": "https://b.example/"})
+    workspace.source("web", destinations=["hook", "other"])
+    return workspace
+
+
+def orders() -> list[dict[str, Any]]:
+    """From version 2.0.0 on, half of them have no total."""
+    return [
+        {
+            "type": "track", "event": f"Order {n % 3}", "messageId": f"m{n}", "anonymousId": "a",
+            "timestamp": f"2026-05-{1 + n // 10:02}T10:00:00Z",
+            "context": {"app": {"version": "2.0.0" if n >= 60 else "1.0.0"}},
+            "properties": {"test": n % 10 == 9} | ({} if n >= 60 and n % 2 else {"total": n}),
+        }
+        for n in range(100)
+    ]  # fmt: skip
+
+
+def test_a_replay_shows_where_its_events_end() -> None:
+    """The flows are those of the rows; failures by day have the app versions as releases."""
+    result = replay(orders(), shop(boom))
+    frame = result.frame()
+    failed = frame[frame.status == "failed"]
+
+    assert sum(of.events for of in result.tally.flows) == 200
+    assert {of.source for of in result.tally.flows} == {"web"}
+    by_name = {of.event: of.events for of in result.tally.flows if of.fate == "failed"}
+    assert by_name == failed.groupby("event_name").size().to_dict()
+    assert result.tally.releases == {"1.0.0": "2026-05-01", "2.0.0": "2026-05-07"}
+    for html in (result.to_html(), result._repr_mimebundle_()["text/html"]):
+        assert "Where events end: 200 events by source, event, stage, destination; 174 delivered, 16 failed" in html
+        assert "releases: app 2.0.0 on 2026-05-07" in html
+
+
+def test_parts_of_a_replay_add_up_to_the_same_picture() -> None:
+    """With one process and one chunk, or with many parts."""
+    whole = replay(orders(), shop(boom)).tally
+    total = Sum()
+    for part in (orders()[:50], orders()[50:]):
+        total.add(replay(part, shop(boom)).tally)
+    tally = total.finish()
+
+    assert sorted(map(str, tally.flows)) == sorted(map(str, whole.flows))
+    assert tally.releases == whole.releases
+
+
+def test_a_comparison_shows_differences_by_day() -> None:
+    html = compare(orders(), shop(boom), shop(fixed)).to_html()
+
+    assert "Differences by day: " in html
+    assert "app 2.0.0" in html
