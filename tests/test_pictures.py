@@ -157,8 +157,8 @@ def mixed(color: str, other: str, share: float) -> str:
 @pytest.mark.parametrize(("back", "text"), [("#ffffff", "#1f2328"), ("#15181c", "#e6e8eb"), ("#111111", "#e0e0e0")])
 def test_the_colors_of_shapes_have_contrast(back: str, text: str) -> None:
     """At least 3 to 1, as WCAG requires of shapes, with the colors of this project and of JupyterLab."""
-    tones = re.findall(r"\.picture \.c\d\{--t:(#\w{6})\}", display.STYLE)
-    share = int(re.findall(r"fill:color-mix\(in srgb,var\(--t\) (\d+)%", display.STYLE)[0]) / 100
+    tones = re.findall(r"\.picture \.c\d\{--t:(#\w{6})\}", display.PICTURE_STYLE)
+    share = int(re.findall(r"fill:color-mix\(in srgb,var\(--t\) (\d+)%", display.PICTURE_STYLE)[0]) / 100
     tones += ["#4caf50", "#ff9800", "#f44336"]  # JupyterLab's success, warning and error
     assert len(tones) == 11
     for tone in tones:

@@ -18,11 +18,12 @@ from svctoolkit.display._flow import flow
 from svctoolkit.display._html import Html, Kind, box, bundle, columns, fragment, html, more, page, quantity, section
 from svctoolkit.display._lights import Leaf, Lights
 from svctoolkit.display._strip import Status, Step, status, strip
-from svctoolkit.display._style import STYLE
+from svctoolkit.display._style import PICTURE_STYLE, STYLE
 from svctoolkit.display._tools import tree_tools, tree_tools_script
 from svctoolkit.display._tree import tree
 
 __all__ = [
+    "PICTURE_STYLE",
     "STYLE",
     "Excerpt",
     "Html",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Literal
 
-from svctoolkit.display._style import STYLE
+from svctoolkit.display._style import PICTURE_STYLE, STYLE
 from svctoolkit.display._tools import with_tools
 
 #: The meaning of a message or pill; each has a sign and a colour.
@@ -31,7 +31,9 @@ def join(blocks: Iterable[object]) -> Html:
 
 def page(*blocks: object) -> Html:
     """The parts stacked, with the style: the HTML for a notebook output or a `widgets.HTML`."""
-    return Html(f"<style>{STYLE}</style>{fragment(*blocks)}")
+    body = fragment(*blocks)
+    style = STYLE + PICTURE_STYLE if '<svg class="picture"' in body else STYLE
+    return Html(f"<style>{style}</style>{body}")
 
 
 def fragment(*blocks: object) -> Html:

@@ -113,6 +113,10 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc .node text.below{fill:var(--dim);font-weight:400;font-size:12px}
 .svc .edge{fill:none;stroke:var(--info);stroke-width:1.6}
 .svc .off rect,.svc .edge.off{stroke:var(--dim);stroke-dasharray:4 4}
+.svc~.svc{margin-top:10px}
+.svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
+"""
+_PICTURES = """
 .svc figure.picture{margin:0 0 10px;max-width:860px}
 .svc .picture figcaption{font-weight:600;margin-bottom:4px}
 .svc .picture ul{display:flex;flex-wrap:wrap;gap:2px 16px;list-style:none;margin:0 0 6px;padding:0;font-size:12px}
@@ -132,8 +136,14 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc .picture .c6{--t:#a0653c}.svc .picture .c7{--t:#3aa0c9}
 .svc .picture .grid{stroke:var(--line)}
 .svc .picture .mark{stroke:var(--fg);stroke-dasharray:3 3}
-.svc~.svc{margin-top:10px}
-.svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
-# The doubled class overrides JupyterLab's own rules for tables and code in outputs.
-STYLE = re.sub(r"\n\s*", "", _CSS).replace(".svc ", ".svc.svc ")
+
+
+def _minified(css: str) -> str:
+    # The doubled class overrides JupyterLab's own rules for tables and code in outputs.
+    return re.sub(r"\n\s*", "", css).replace(".svc ", ".svc.svc ")
+
+
+STYLE = _minified(_CSS)
+#: For pages with pictures, in addition to `STYLE`.
+PICTURE_STYLE = _minified(_PICTURES)
