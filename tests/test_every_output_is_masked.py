@@ -467,8 +467,8 @@ def test_a_served_workspace_shows_no_secret(shop: Path, stored: bool) -> None:
                     stream.append(line)
                     if sum(line.startswith("event: fate") for line in stream) >= 8:
                         break
-            looks = [*KINDS, "arrivals", "destinations", "transformations", "runs", "workspace", "arrivals/1"]
-            looks += ["export/events.ndjson", "export/requests.har", "scenario?seq=1"]
+            looks = [*KINDS, "arrivals", "destinations", "transformations", "policies", "runs", "workspace"]
+            looks += ["arrivals/1", "export/events.ndjson", "export/requests.har", "scenario?seq=1"]
             pages = [client.get(f"/inspect/{name}").text for name in looks]
             pages += [client.get(path).text for path in ("/console/events/1", "/console/events/1/lineage/hook")]
             refused = client.post("/v0/testDestination/hook", json={}, headers=headers, auth=("a@x.example", "wrong"))

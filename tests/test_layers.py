@@ -99,7 +99,7 @@ MAY_IMPORT = {
         "simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
         "delivery workspace results pipeline client server runner project mutation history replay profile lost "
-        "pytest_plugin"
+        "pytest_plugin policies"
     ),
     "__main__": "cli",
 }

@@ -338,3 +338,60 @@ policies:
     assert "policy no_personal: hook: body.JSON.properties.query has an e-mail address" in capsys.readouterr().out
     with pytest.raises(ConfigError, match="unknown destination 'hok'"):
         replay([search], Workspace.loads(text.replace("[hook]}\n  owner", "[hok]}\n  owner")))
+
+
+def test_mistakes_in_a_workspace_have_their_position(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also those that only the rest of the workspace shows."""
+    file = tmp_path / "workspace.yaml"
+    for mistake, said in (
+        ("no_personl: {}", r"workspace.yaml:8:3: .*Did you mean 'no_personal'"),
+        ("agree: {values: [hook.a, mixpanel.b], tolerance: x}", "workspace.yaml:8:3: 'x' is not a tolerance"),
+        ("no_personal: {destinations: [hok]}", "workspace.yaml:8:3: .*unknown destination 'hok'. Did you mean 'hook'"),
+        ("sql: selec event_id from hook", "workspace.yaml:8:3: the query is not valid: near"),
+    ):
+        file.write_text(f"{WORKSPACE}policies:\n- hosts: ['*.example', api.mixpanel.com]\n- {mistake}\n")
+        with pytest.raises(ConfigError, match=said):
+            Policies.of_workspace(Workspace.load(file))
+    assert main(["check", str(file)]) == 4
+    assert "workspace.yaml:8:3" in capsys.readouterr().err
+
+
+def test_a_served_plane_checks_policies_while_it_runs() -> None:
+    """Each event once, when it is no longer pending; new policies are checked on all events."""
+    policies = [
+        {"name": "privacy", "no_personal": {}, "owner": "data"},
+        {"sql": "select event_id, query from hook where query = 'socks'", "severity": "warn"},
+    ]
+    workspace = Workspace.loads(WORKSPACE + "sources: {web: {destinations: [hook]}}\n")
+    workspace.policies = [*policies]
+
+    def state(query: str = "") -> Any:
+        return plane.ingest("GET", f"/inspect/policies{query}").json
+
+    with DataPlane(workspace, listen=False) as plane:
+        for number, event in enumerate(searches()):
+            plane.send(event, source="web", run="a" if number < 2 else "b")
+            plane.drain()
+            assert state()["events"] == number + 1
+        privacy, socks = state()["items"]
+        of_run = state("?run=b")["items"]
+        workspace.policies[:] = [{"hosts": ["hook.example"]}]
+        hosts = state()
+        workspace.policies[:] = [{"hosts": []}]
+        problem = state()["problem"]
+
+    assert (privacy["breaches"], privacy["owner"], socks["severity"]) == (1, "data", "warn")
+    assert privacy["latest"] == [
+        {
+            "seq": 2,
+            "event": "Search",
+            "destination": "hook",
+            "path": "body.JSON.properties.query",
+            "text": "has an e-mail address",
+            "value": "ada@mail.example",
+        }
+    ]
+    assert [one["text"] for one in socks["latest"]] == ["query = 'socks'"] * 2
+    assert [one["breaches"] for one in of_run] == [0, 2]
+    assert (hosts["events"], hosts["items"][0]["breaches"]) == (4, 0)
+    assert "hosts" in problem

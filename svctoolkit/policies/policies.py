@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit import yamlfile
-from svctoolkit.errors import ConfigError, did_you_mean
+from svctoolkit.errors import ConfigError, Problem, did_you_mean
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Arrival, Check, Finding, Whole, WholeCheck
-from svctoolkit.policies.breach import PolicyBreach
+from svctoolkit.policies.breach import PolicyBreach, Severity
 from svctoolkit.policies.kinds import KINDS
 from svctoolkit.policies.tables import reads_of
 
@@ -54,10 +54,25 @@ class _Policy:
     name: str
     kind: str
     check: Check | WholeCheck
-    severity: Any
+    severity: Severity
     owner: str
     accepted: Sequence[_Accepted]
     destinations: Sequence[str]
+
+    def unknown(self, destinations: Collection[str], *, misspelt_only: bool = False) -> Iterator[str]:
+        """Yield an error for each unknown destination."""
+        for key in self.destinations:
+            near = did_you_mean(key, destinations)
+            if key not in destinations and (near or not misspelt_only):
+                yield f"policy {self.name!r}: unknown destination {key!r}.{near}"
+
+
+class _Flaw(NamedTuple):
+    """A mistake at a path of a file with policies."""
+
+    path: Sequence[str | int]
+    text: str
+    at_key: bool = False
 
 
 def _today() -> date:
@@ -80,34 +95,42 @@ class Policies:
         """Return the policies of a YAML file. Raises `ConfigError` with the line and column of every mistake."""
         document = yamlfile.load(Path(path))
         yamlfile.check(document, schema(), ConfigError)
-        policies = []
-        for number, item in enumerate(document.data["policies"]):
-            try:
-                policies.append(_policy(item))
-            except ConfigError as error:
-                raise ConfigError(document.problem(("policies", number), str(error))) from error
-        return cls(document.data["policies"], policies)
+        items = document.data["policies"]
+        if problems := [document.problem(flaw.path, flaw.text, key=flaw.at_key) for flaw in _flaws(items)]:
+            raise ConfigError(problems)
+        return cls(items, [_policy(item) for item in items])
 
     @classmethod
     def of(cls, items: Sequence[Mapping[str, Json]]) -> Policies:
         """Return the policies of a list as in a file. Raises `ConfigError`."""
-        for problem in yamlfile.misfits({"policies": list(items)}, schema()):
-            raise ConfigError(f"{'.'.join(map(str, problem.path))}: {problem.message}")
+        if flaws := _flaws(items):
+            raise ConfigError([Problem(f"{'.'.join(map(str, flaw.path))}: {flaw.text}") for flaw in flaws])
         return cls(items, [_policy(item) for item in items])
 
     @classmethod
     def of_workspace(cls, workspace: Workspace) -> Policies:
-        """Return the policies of a workspace. Raises `ConfigError`, also for unknown destinations."""
-        try:
-            policies = cls.of(workspace.policies)
-            policies.require(workspace.destinations)
-        except ConfigError as error:
-            raise ConfigError(str(error), where=str(workspace.file or workspace.name)) from None
+        """Return the policies of a workspace. Raises `ConfigError`, also for unknown destinations.
+
+        If the workspace was loaded from a file, the error has the line and column of every mistake.
+        """
+        items = workspace.policies
+        flaws = _flaws(items)
+        if not flaws:
+            policies = cls.of(items)
+            for number, policy in enumerate(policies._policies):
+                flaws += [_Flaw(("policies", number), text) for text in policy.unknown(workspace.destinations)]
+        if flaws:
+            raise ConfigError(_placed(flaws, workspace))
         return policies
 
     def __add__(self, others: Policies) -> Policies:
         """Return the policies of both: all of them must hold."""
         return Policies([*self.items, *others.items], [*self._policies, *others._policies], self.today)
+
+    @property
+    def listed(self) -> list[tuple[str, str, Severity, str]]:
+        """The name, kind, severity and owner of each policy."""
+        return [(policy.name, policy.kind, policy.severity, policy.owner) for policy in self._policies]
 
     @property
     def strict(self) -> set[str]:
@@ -130,10 +153,8 @@ class Policies:
         `misspelt_only`: several workspaces share these policies, so only a name that looks misspelt is an error.
         """
         for policy in self._policies:
-            for key in policy.destinations:
-                near = did_you_mean(key, destinations)
-                if key not in destinations and (near or not misspelt_only):
-                    raise ConfigError(f"policy {policy.name!r}: unknown destination {key!r}.{near}")
+            for text in policy.unknown(destinations, misspelt_only=misspelt_only):
+                raise ConfigError(text)
 
     def check(
         self,
@@ -188,6 +209,30 @@ def schema() -> dict[str, Json]:
         "required": ["policies"],
         "properties": {"policies": {"type": "array", "items": item}},
     }
+
+
+def _flaws(items: Sequence[Mapping[str, Json]]) -> list[_Flaw]:
+    """Return every mistake of policies as in a file."""
+    misfits = yamlfile.misfits({"policies": list(items)}, schema())
+    if misfits:
+        return [_Flaw(misfit.path, misfit.message, misfit.at_key) for misfit in misfits]
+    flaws = []
+    for number, item in enumerate(items):
+        try:
+            _policy(item)
+        except ConfigError as error:
+            flaws.append(_Flaw(("policies", number), str(error)))
+    return flaws
+
+
+def _placed(flaws: Sequence[_Flaw], workspace: Workspace) -> list[Problem]:
+    """Return the mistakes with their places in the workspace's file, if the policies are written there."""
+    if workspace.file is not None:
+        document = yamlfile.load(workspace.file)
+        if document.data.get("policies") == workspace.policies:
+            return yamlfile.cap(document.problem(flaw.path, flaw.text, key=flaw.at_key) for flaw in flaws)
+    where = str(workspace.file or workspace.name)
+    return [Problem(f"{'.'.join(map(str, flaw.path))}: {flaw.text}", where) for flaw in flaws]
 
 
 def _breach(policy: _Policy, finding: Finding, event: str, event_id: str, mask: Callable[[Json], Json]) -> PolicyBreach:

@@ -406,6 +406,7 @@ def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, 
     """axe finds nothing in any view, and nothing is wider than the window."""
     plane.workspace.destination("mp", "MP", config={"token": "t"}, simulate="simulated")
     plane.workspace.source("phones", destinations=["mp"])
+    plane.workspace.policies = [{"hosts": ["crm.example"], "owner": "data"}, {"required": {"at": {"crm": ["nobody"]}}}]
     for event in ({"type": "track", "event": "Viewed"}, {"type": "identify", "userId": "ada", "traits": {"tier": "a"}}):
         plane.send({**event, "anonymousId": "phone"}, source="phones", run="a")
         plane.drain()
@@ -422,7 +423,7 @@ def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, 
     page.keyboard.press("?")
     found["help"] = visit.accessible()
     page.keyboard.press("Escape")
-    for view in ("Destinations", "Transformations"):
+    for view in ("Destinations", "Transformations", "Policies"):
         page.get_by_role("link", name=view).click()
         expect(page.locator(f"#{view.lower()} .cards li").first).to_be_visible()
         found[view] = visit.accessible()

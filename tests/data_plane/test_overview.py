@@ -210,7 +210,7 @@ def test_unknown_addresses_of_the_page_are_404(busy: DataPlane, path: str) -> No
 
 def test_the_page_is_protected(busy: DataPlane) -> None:
     """Pages of other origins get nothing: neither by `Origin` nor through a host name that points here."""
-    for path in ("arrivals", "arrivals/1", "destinations", "runs", "workspace", "transformations",
+    for path in ("arrivals", "arrivals/1", "destinations", "runs", "workspace", "transformations", "policies",
                  "export/requests.har", "export/events.ndjson"):  # fmt: skip
         assert busy.ingest("GET", f"/inspect/{path}", headers={"Origin": "https://evil.example"}).status == 401
     assert busy.ingest("GET", "/console/events/1", headers={"Host": "evil.example"}).status == 401

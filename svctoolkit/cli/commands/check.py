@@ -34,6 +34,10 @@ def _run(args: argparse.Namespace) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         workspace = Workspace.load(file, environment=args.env)
+    if workspace.policies:
+        from svctoolkit.policies import Policies
+
+        Policies.of_workspace(workspace)  # raises an error with the position of each mistake
     warned = [item.message for item in caught if isinstance(item.message, WorkspaceWarning)]
     problems, suites = _suites(file)
     idle = _idle_settings(workspace)

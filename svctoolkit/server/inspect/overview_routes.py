@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import Struct, defstruct
+from msgspec import Struct, defstruct, to_builtins
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -36,6 +36,7 @@ from svctoolkit.server.inspect.parameters import (
     settle,
     text_parameter,
 )
+from svctoolkit.server.inspect.policing import PolicyStates, PolicyWatch
 from svctoolkit.server.inspect.queries import EventWay, about
 from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.record import item, item_type, list_of
@@ -98,7 +99,7 @@ class Overview:
         protected: Callable[[Handler], Handler],
     ) -> None:
         self._engine, self._pipeline, self._reload, self._protected = engine, pipeline, reload, protected
-        self._forwards = forwards
+        self._forwards, self._policies = forwards, PolicyWatch(engine)
 
     async def arrivals(self, request: Request) -> Response:
         query = dict(request.query_params)
@@ -130,6 +131,14 @@ class Overview:
         only(dict(request.query_params))
         return await self._items(lambda: transformation_states(self._engine))
 
+    async def policies(self, request: Request) -> Response:
+        query = dict(request.query_params)
+        run = query.pop("run", None)
+        only(query, "run")
+        await settle(self._engine)
+        states = await asyncio.to_thread(self._policies.states, run)
+        return json_response(self._engine.masker().mask(to_builtins(states)))
+
     async def runs(self, request: Request) -> Response:
         only(dict(request.query_params))
         return await self._items(lambda: run_states(self._engine))
@@ -151,6 +160,7 @@ class Overview:
         listed = (
             ("destinations", "List destinations", _DESTINATIONS, self.destinations, (run,), Destinations),
             ("transformations", "List transformations", _TRANSFORMATIONS, self.transformations, (), Transformations),
+            ("policies", "List policies", _POLICIES, self.policies, (run,), PolicyStates),
             ("runs", "List runs", newest, self.runs, (), Runs),
         )
         return [
@@ -188,6 +198,7 @@ class Overview:
 
 
 _DESTINATIONS = "Each with its sources, the fates of its events, and the recorder's next answers."
+_POLICIES = "The policies of the workspace, checked on the events so far, with the latest breaches."
 _TRANSFORMATIONS = "Each with the destinations that use it, how often it failed, and its last error."
 FILTERS = (
     *(text_parameter(name, text) for name, text in _TEXTS.items()),

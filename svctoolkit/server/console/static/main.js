@@ -6,6 +6,7 @@ import { Held } from "./held.js";
 import { List } from "./list.js";
 import { showDeletions } from "./deletions.js";
 import { Destinations, showTransformations } from "./panels.js";
+import { showPolicies } from "./policies.js";
 import { Rows } from "./rows.js";
 import { Sources } from "./sources.js";
 import { Snippets } from "./snippets.js";
@@ -74,12 +75,12 @@ function showProblem() {
 
 /** Show what the address selects. */
 async function move() {
-  const all = chosen(), view = ["sources", "destinations", "held", "transformations", "deletions"].includes(all.view) ? all.view : "events";
+  const all = chosen(), view = ["sources", "destinations", "held", "transformations", "policies", "deletions"].includes(all.view) ? all.view : "events";
   for (const link of document.querySelectorAll("[data-view]")) {
     mark(link, link.dataset.view === view);
     link.href = addressWith({ view: link.dataset.view === "events" ? "" : link.dataset.view });
   }
-  for (const name of ["events", "sources", "destinations", "held", "transformations", "deletions"]) $(name).hidden = name !== view;
+  for (const name of ["events", "sources", "destinations", "held", "transformations", "policies", "deletions"]) $(name).hidden = name !== view;
   form.hidden = view !== "events";
   for (const name of FILTERS) if (document.activeElement !== form[name]) form[name].value = all[name] ?? "";
   const used = FILTERS.filter((name) => name !== "text" && all[name]).length;
@@ -119,6 +120,7 @@ async function summary() {
     if (!$("sources").hidden) await sources.show();
     if (!$("held").hidden) await held.show();
     if (!$("transformations").hidden) await showTransformations($("transformations"));
+    if (!$("policies").hidden) await showPolicies($("policies"));
     if (!$("deletions").hidden) await showDeletions($("deletions"));
   } catch (error) { if (error.status === 401) { state.locked = error.message; showProblem(); } }
 }

@@ -1,0 +1,162 @@
+"""Policies of the workspace, checked on what is sent while it is sent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.server.inspect.losses import loss_finder
+from svctoolkit.server.inspect.records import Fate, seen
+from svctoolkit.server.store import schema
+from svctoolkit.server.store.records import FATES, Filter, Records
+from svctoolkit.server.worker import Engine
+
+if TYPE_CHECKING:
+    from svctoolkit.policies import Policies, PolicyBreach
+
+_AT_ONCE = 2_000  # fates per call: a page asks every few seconds
+_MOST_OPEN = 500  # events that are looked at again because they were pending
+_EXAMPLES = 10
+
+
+class BreachItem(Struct, frozen=True):
+    """Where a policy does not hold: the event, the destination, the path in its payload, and the value, masked."""
+
+    seq: int | None
+    event: str
+    destination: str
+    path: str
+    text: str
+    value: Any
+
+
+class PolicyState(Struct, frozen=True):
+    """A policy, how many `breaches` were found, and the latest of them."""
+
+    name: str
+    kind: str
+    severity: str
+    owner: str
+    breaches: int
+    latest: list[BreachItem]
+
+
+class PolicyStates(Struct, frozen=True):
+    """The policies of the workspace. `events` were checked so far; `more`: the next call checks further ones.
+
+    `problem` says why the policies cannot be checked.
+    """
+
+    items: list[PolicyState]
+    events: int
+    more: bool
+    problem: str = ""
+
+
+class PolicyWatch:
+    """Checks events as soon as they have all their fates, each once. Thread-safe."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self._lock = engine, Lock()
+        self._progress: _Progress | None = None
+
+    def states(self, run: str | None) -> PolicyStates:
+        """Return the policies and their breaches among the events of a run, or of all."""
+        workspace = self._engine.workspace
+        if not workspace.policies:
+            return PolicyStates([], 0, more=False)
+        from svctoolkit.policies import Policies  # few workspaces have policies
+
+        with self._lock:
+            current = self._progress
+            if current is None or current.run != run or current.written != workspace.policies:
+                try:
+                    policies = Policies.of_workspace(workspace)
+                except ConfigError as error:
+                    return PolicyStates([], 0, more=False, problem=str(error))
+                current = self._progress = _Progress(self._engine, policies, run, [*workspace.policies])
+            more = current.advance()
+            return PolicyStates(current.items(), current.events, more)
+
+
+class _Progress:
+    """What was found so far. A change of the policies, or another run, begins anew."""
+
+    def __init__(self, engine: Engine, policies: Policies, run: str | None, written: Sequence[Any]) -> None:
+        from svctoolkit.policies.tables import Sheets, Tables
+
+        self._engine, self._policies, self.run, self.written = engine, policies, run, written
+        self._sheets, self._tables = Sheets(policies.reads), Tables(policies.reads)
+        self._fates = Records(engine.store, FATES, Filter(run=run))
+        self._after, self._open = -1, dict[int, None]()
+        self._counts, self._latest = Counter[str](), dict[str, list[BreachItem]]()
+        self._of_queries: list[PolicyBreach] = []
+        self._losses = loss_finder(engine)
+        self.events = 0
+
+    def advance(self) -> bool:
+        """Check the next events that are no longer pending; return whether there are more."""
+        fates = self._fates.page(self._after, _AT_ONCE)
+        again = [*self._open][:_MOST_OPEN]
+        by_event: dict[int, list[schema.Fate]] = {seq: self._of(seq) for seq in again}
+        for fate in fates:
+            by_event.setdefault(fate.seq, []).append(fate)
+            self._after = fate.seq
+        before, self._losses = self.events, loss_finder(self._engine)
+        for seq, of_event in by_event.items():
+            if any(fate.status == "pending" and not self._is_paused(fate) for fate in of_event):
+                self._open[seq] = None
+            else:
+                self._open.pop(seq, None)
+                self._check(seq, [seen(Fate, self._engine, fate) for fate in of_event])
+        if self.events != before:
+            self._query()
+        return len(fates) >= _AT_ONCE
+
+    def items(self) -> list[PolicyState]:
+        counts, latest = Counter(self._counts), {name: [*of] for name, of in self._latest.items()}
+        for breach in self._of_queries:
+            counts[breach.policy] += 1
+            _show(latest, breach, None)
+        return [
+            PolicyState(name, kind, severity, owner, counts[name], latest.get(name, [])[::-1])
+            for name, kind, severity, owner in self._policies.listed
+        ]
+
+    def _of(self, seq: int) -> list[schema.Fate]:
+        return Records(self._engine.store, FATES, Filter(seq=seq)).page(-1, _AT_ONCE)
+
+    def _is_paused(self, fate: schema.Fate) -> bool:
+        return self._engine.pending.is_paused(fate.destination)
+
+    def _check(self, seq: int, fates: Sequence[Fate]) -> None:
+        from svctoolkit.policies import Arrival
+
+        self.events += 1
+        mask = self._engine.masker().mask
+        arrivals = [Arrival(fate.destination, fate.payloads, tuple(self._losses(fate))) for fate in fates]
+        for arrival in arrivals:
+            self._sheets.add(fates[0].event, f"event {seq}", arrival.destination, arrival.payloads, mask)
+        for breach in self._policies.check(fates[0].event, arrivals, mask):
+            self._counts[breach.policy] += 1
+            _show(self._latest, breach, seq)
+
+    def _query(self) -> None:
+        from svctoolkit.policies import Whole
+
+        if self._policies.reads:
+            self._tables.add(self._sheets.finish())
+            whole = Whole(self._tables, is_complete=False)
+            self._of_queries = [breach for breach, _ in self._policies.check_whole(whole)]
+
+
+def _show(latest: dict[str, list[BreachItem]], breach: PolicyBreach, seq: int | None) -> None:
+    """Add a breach to the latest of its policy."""
+    of = latest.setdefault(breach.policy, [])
+    of.append(BreachItem(seq, breach.event, breach.destination, breach.path, breach.text, breach.value))
+    del of[:-_EXAMPLES]
