@@ -48,7 +48,9 @@ MAY_IMPORT = {
         "simulations errors secrets url_secrets display events yamlfile plans destinations sources transformations "
         "delivery"
     ),
-    "results": "simulations causes errors secrets url_secrets display events transformations delivery warehouse",
+    "results": (
+        "pictures simulations causes errors secrets url_secrets display events transformations delivery warehouse"
+    ),
     "pipeline": (
         "simulations "
         "causes errors secrets url_secrets display events plans destinations sources transformations delivery "

@@ -10,11 +10,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from svctoolkit import Workspace, display
-from svctoolkit.pictures import Days, Key, Sankey, bins, day_of
+from svctoolkit import Pipeline, Workspace, display
+from svctoolkit.pictures import Bin, Days, End, Histogram, Key, Sankey, Values, Wire, Wires, bins, day_of
 from svctoolkit.pictures._canvas import fit, ticks, width_of
 from svctoolkit.replay import compare, replay
+from svctoolkit.replay.results.pictures import change_of_values
 from svctoolkit.replay.tally.tally import Sum
+from svctoolkit.results.lineage.pictures import flow
 
 HOSTILE = "</svg><script>alert(1)</script>\x07\u202e'\""
 
@@ -58,7 +60,25 @@ def sankey(names: int) -> Sankey:
 
 
 RELEASES = {"app 4.1.0": "2026-05-02", "app 4.2.0": "2026-05-17", "app 4.2.1": "2026-05-17", "app 5": "2026-05-18"}
+
+
+def wires(rows: int) -> Wires:
+    left = [
+        End(
+            f"properties.{n}.{HOSTILE}", "lost at dest_transform" if n % 7 == 3 else "", "bad" if n % 7 == 3 else "info"
+        )
+        for n in range(rows)
+    ]
+    right = [End(f"body.JSON.{n}", "" if n % 3 else "constant") for n in range(rows)]
+    return Wires("Lineage at ga4", ("event", "payload"), left, right, [Wire(n, n) for n in range(rows) if n % 3])
+
+
 PICTURES = {
+    "wires": wires(30).html(),
+    "many wires": wires(5000).html(),
+    "histogram": Histogram("x", [Bin(10.0**n, 10.0 ** (n + 1), n * 900, 9000 - n) for n in range(-5, 12)]).html(),
+    "many bins": Histogram("x", [Bin(n, n + 1, n % 9, 4) for n in range(-20, 20)]).html(),
+    "values": Values("x", {HOSTILE: 9, "eur": 3, "": 1}, {f"value {n}": n * 1000 for n in range(50)}).html(),
     "days": days(12, RELEASES).html(),
     "sankey": sankey(3).html(),
     "many names": sankey(5000).html(),
@@ -99,6 +119,8 @@ def test_a_picture_is_bounded() -> None:
     html = PICTURES["many names"]
 
     assert len(html) < 120_000
+    assert len(PICTURES["many wires"]) < 120_000
+    assert "4,960 more in event" in PICTURES["many wires"]
     assert "4,991 others" in html
     assert "6 others" in PICTURES["days"]
     assert sum(sankey(5000).merged().values()) == sum(sankey(5000).flows.values())
@@ -234,3 +256,49 @@ def test_a_comparison_shows_differences_by_day() -> None:
 
     assert "Differences by day: " in html
     assert "app 2.0.0" in html
+
+
+def revalued(event: dict[str, Any]) -> dict[str, Any]:
+    """Double the total, and write the currency in capitals."""
+    return event | {"properties": {"total": event["properties"].get("total", 1) * 2, "currency": "EUR"}}
+
+
+def valued(event: dict[str, Any]) -> dict[str, Any]:
+    return event | {"properties": {"total": event["properties"].get("total", 1), "currency": "eur"}}
+
+
+def test_a_changed_field_shows_its_values_before_and_after() -> None:
+    """Numbers as a histogram, others as pairs of bars; the counts are those of the events."""
+    result = compare(orders(), shop(valued), shop(revalued))
+    of = {group.path: change_of_values(group) for group in result.groups}
+    total, currency = of["body.JSON.properties.total"], of["body.JSON.properties.currency"]
+
+    assert isinstance(total, Histogram)
+    assert [sum(x) for x in zip(*((b.before, b.after) for b in total.bins), strict=True)] == [99, 99]
+    assert total.bins[-1].low < 2 * 98 < total.bins[-1].high
+    assert isinstance(currency, Values)
+    assert (currency.before, currency.after) == ({"eur": 100}, {"EUR": 100})
+    assert "before 99 events between" in result.to_html()
+
+
+def test_a_field_without_frequent_values_has_no_picture() -> None:
+    """Of ids, it would show nothing."""
+
+    def renamed(event: dict[str, Any]) -> dict[str, Any]:
+        return event | {"properties": {"id": f"x{event['messageId']}"}}
+
+    def kept(event: dict[str, Any]) -> dict[str, Any]:
+        return event | {"properties": {"id": event["messageId"]}}
+
+    (group,) = compare(orders(), shop(kept), shop(renamed)).groups
+
+    assert change_of_values(group) is None
+
+
+def test_lineage_is_a_flow_with_losses_in_red() -> None:
+    lineage = Pipeline(shop(valued)).lineage("hook", orders()[0] | {"context": {"ip": "1.2.3.4"}})
+    picture = flow(lineage)
+
+    assert [end.name for end in picture.left if end.tone == "bad"] == [destiny.path for destiny in lineage.lost]
+    assert len(picture.wires) == sum(len({*o.events}) + len({*o.conditions}) for o in lineage.fields)
+    assert 'class="lost"' in lineage._repr_mimebundle_()["text/html"]

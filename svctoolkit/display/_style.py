@@ -124,6 +124,7 @@ _PICTURES = """
 .svc .picture .scroll{width:100%;max-height:none;padding:8px}
 .svc svg.picture{display:block;width:100%;min-width:620px;height:auto}
 .svc .picture text{fill:var(--fg);font:12px var(--ui)}
+.svc .picture text.small{font-size:10px}
 .svc .picture :is(text,tspan).dim{fill:var(--dim)}
 .svc .picture .halo{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:round}
 .svc .picture :is(rect,path,circle){--t:var(--dim);fill:color-mix(in srgb,var(--t) 78%,var(--fg))}
@@ -134,6 +135,8 @@ _PICTURES = """
 .svc .picture .c0{--t:#2f7ed8}.svc .picture .c1{--t:#d9730d}.svc .picture .c2{--t:#8e5bd0}
 .svc .picture .c3{--t:#0f9d8a}.svc .picture .c4{--t:#d6498f}.svc .picture .c5{--t:#8a8a10}
 .svc .picture .c6{--t:#a0653c}.svc .picture .c7{--t:#3aa0c9}
+.svc .picture .wire{fill:none;stroke:color-mix(in srgb,var(--t) 78%,var(--fg));stroke-width:1.4}
+.svc .picture text.lost{fill:color-mix(in srgb,var(--bad) 78%,var(--fg))}
 .svc .picture .grid{stroke:var(--line)}
 .svc .picture .mark{stroke:var(--fg);stroke-dasharray:3 3}
 """

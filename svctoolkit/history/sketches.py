@@ -7,7 +7,7 @@ order. Neither contains a value: no text, and of a number only its magnitude.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import floor, isfinite, log
 from typing import Final
@@ -96,3 +96,30 @@ def quantile(counts: Mapping[int, int], share: float) -> float | None:
             middle = 1.05 ** (abs(place) - 20_000)
             return float(f"{middle if place > 0 else -middle:.3g}")
     return None
+
+
+def bins(counts: Sequence[Mapping[int, int]], most: int) -> list[tuple[float, float, list[int]]]:
+    """Return at most about `most` ranges of numbers, with how many numbers of each sketch are in them.
+
+    >>> bins([buckets({1.0: 3, 100.0: 1}), buckets({100.0: 4})], 2)
+    [(0.976, 10.2, [3, 0]), (10.2, 101.0, [1, 4])]
+    """
+    places = sorted({place for of in counts for place in of})
+    if not places:
+        return []
+    sides = [[p for p in places if p < 0], [0] if 0 in places else [], [p for p in places if p > 0]]
+    span = sum(side[-1] - side[0] + 1 for side in sides if side)
+    step = -(-span // most)
+    found = []
+    for side in sides:
+        for start in range(side[0], side[-1] + 1, step) if side else ():
+            inside = range(start, min(start + step, side[-1] + 1))
+            sums = [sum(of.get(place, 0) for place in inside) for of in counts]
+            ends = sorted(_edge(place) for place in (inside[0] - 0.5, inside[-1] + 0.5)) if start else [0.0, 0.0]
+            found.append((ends[0], ends[1], sums))
+    return found
+
+
+def _edge(place: float) -> float:
+    value = 1.05 ** (abs(place) - 20_000)
+    return float(f"{value if place > 0 else -value:.3g}")

@@ -11,6 +11,23 @@ from __future__ import annotations
 
 from svctoolkit.pictures._canvas import Key, Tone
 from svctoolkit.pictures._days import Bins, Days, bins, day_of
+from svctoolkit.pictures._distribution import Bin, Histogram, Values
 from svctoolkit.pictures._sankey import Flow, Sankey
+from svctoolkit.pictures._wires import End, Wire, Wires
 
-__all__ = ["Bins", "Days", "Flow", "Key", "Sankey", "Tone", "bins", "day_of"]
+__all__ = [
+    "Bin",
+    "Bins",
+    "Days",
+    "End",
+    "Flow",
+    "Histogram",
+    "Key",
+    "Sankey",
+    "Tone",
+    "Values",
+    "Wire",
+    "Wires",
+    "bins",
+    "day_of",
+]

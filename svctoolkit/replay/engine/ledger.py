@@ -126,8 +126,8 @@ class Ledger:
                 groups[key] = group if kinds[key] != "accepted" else None
                 if change.path == "error":
                     _name_rules(group, before, after)
-                if group is not None and clear.after is not ABSENT:
-                    group.show(identified(clear.after))
+                if group is not None:
+                    group.show(identified(clear.before), identified(clear.after))
                 if group is not None and {json_type(clear.before), json_type(clear.after)} == {"number"}:
                     group.measure(clear.before, clear.after)
         self._expose(record, groups, exposed)

@@ -12,7 +12,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, verdict_lines
 from svctoolkit.replay.results.group_contrasts import Contrasts
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
-from svctoolkit.replay.results.pictures import changes_by_day, failures_by_day, fates
+from svctoolkit.replay.results.pictures import change_of_values, changes_by_day, failures_by_day, fates
 from svctoolkit.replay.results.results import Comparison, _Result
 from svctoolkit.replay.results.stories import Story, day_bars, number_lines, stories
 from svctoolkit.replay.results.summary import head, notes, text
@@ -22,6 +22,8 @@ from svctoolkit.results import blocks
 from svctoolkit.results.contrast import Traits
 
 _MOST = 500  # groups per destination
+_MOST_PICTURES = 20  # stories with distributions: each has some kilobytes
+_MOST_OF_STORY = 6  # distributions
 _KINDS: dict[str, display.Kind] = {
     "changed": "warning",
     "breach": "error",
@@ -116,26 +118,33 @@ def _destinations(result: _Result, urgent: Mapping[str, Sequence[Group]], contra
 
 def _stories(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
     linked = set[str]()
-    for story in stories(result.groups)[:_MOST]:
+    for number, story in enumerate(stories(result.groups)[:_MOST]):
         places = [Html(f'<a id="{anchor(key)}"></a>') for key in story.destinations if key not in linked]
         linked.update(story.destinations)
+        drawn = [_drawn(group) for group in story.groups[:_MOST_OF_STORY]] if number < _MOST_PICTURES else []
+        below = [Html(""), *drawn[1:]]  # the first one is visible without a click
         inner = [
-            _group(group, contrasts.of(group), f"{group.destination}: {describe_outcome(group)}")
-            for group in story.groups[:_MOST]
+            _group(group, contrasts.of(group), f"{group.destination}: {describe_outcome(group)}", *below[n : n + 1])
+            for n, group in enumerate(story.groups[:_MOST])
         ]
-        yield display.section(story.title, *places, _picture(story), *inner)
+        yield display.section(story.title, *places, _numbers(story), *drawn[:1], *inner)
 
 
-def _picture(story: Story) -> Html:
+def _drawn(group: Group) -> Html:
+    picture = change_of_values(group)
+    return picture.html() if picture is not None else Html("")
+
+
+def _numbers(story: Story) -> Html:
     """Return when a story happened, and how its numbers changed."""
     lines = [*filter(None, [day_bars(story.days)]), *number_lines(story.groups[0])]
     return Html("".join(f"<pre>{escape(line)}</pre>" for line in lines))
 
 
-def _group(group: Group, traits: Traits, description: str) -> Html:
+def _group(group: Group, traits: Traits, description: str, *drawn: Html) -> Html:
     kind = "error" if group.personal else _KINDS[group.kind]
     title = Html(f"{display.pill(label(group), kind)} {escape(description)}")
-    return display.more(title, blocks.common(traits), *map(_example, group.examples))
+    return display.more(title, *drawn, blocks.common(traits), *map(_example, group.examples))
 
 
 def _example(example: Example) -> Html:

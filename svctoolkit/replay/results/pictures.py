@@ -6,15 +6,21 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from svctoolkit.pictures import Days, Flow, Key, Sankey, Tone
+import msgspec
+
+from svctoolkit.history.sketches import bins
+from svctoolkit.pictures import Bin, Days, Flow, Histogram, Key, Sankey, Tone, Values
 from svctoolkit.replay.results.stories import stories
 from svctoolkit.replay.results.text import describe_cause
+from svctoolkit.replay.review.fingerprints import DIGEST
 from svctoolkit.replay.tally.tally import Group, Tally, add_counts
 
 _TONES: Final[Mapping[str, Tone]] = {"delivered": "ok", "failed": "bad", "dropped": "warn", "filtered": "dim"}
 _KEYS: Final = (*(Key(fate, tone) for fate, tone in _TONES.items()), Key("unmapped", "info"))
 #: The kinds of groups of a replay whose events do not arrive, or not whole.
 _FAILURES: Final = ("breach", "failed", "dropped", "lossy")
+_MOST_BINS: Final = 40
+_LEAST_SHARE: Final = 0.05  # of the most frequent value
 #: The kinds of groups of a comparison that are as reviewed.
 _REVIEWED: Final = ("accepted",)
 
@@ -47,6 +53,33 @@ def changes_by_day(tally: Tally, releases: Mapping[str, str] | None = None) -> D
         title = story.title if story.because else f"{story.severity}: {describe_cause(story.groups[0])}"
         groups[title] = add_counts(groups.get(title, {}), story.days)
     return Days("Differences by day", groups, _releases(tally) if releases is None else releases)
+
+
+def change_of_values(group: Group) -> Histogram | Values | None:
+    """Return how the values of a changed field are distributed before and after.
+
+    None without values that occur several times: of ids, a picture shows nothing.
+    """
+    title = f"{group.destination}: {group.path}"
+    numbers = group.numbers
+    if numbers is not None and numbers.count > 1:
+        ranges = bins([numbers.before_buckets, numbers.after_buckets], _MOST_BINS)
+        return Histogram(title, [Bin(low, high, *counts) for low, high, counts in ranges])
+    before, after = _clear(group.old_values, group.before), _clear(group.values, group.after)
+    most = max([*before.values(), *after.values()], default=0)
+    if group.kind != "changed" or most < 2 or most < _LEAST_SHARE * group.count:
+        return None
+    return Values(title, before, after)
+
+
+def _clear(values: Mapping[str, int], kind: str) -> dict[str, int]:
+    """Return the counts of texts and other plain values; objects, lists and long texts are digests, and left out."""
+    decoded = {text: msgspec.json.decode(text) for text in values if kind not in ("object", "list")}
+    return {
+        value if isinstance(value, str) else text: values[text]
+        for text, value in decoded.items()
+        if not str(value).startswith(DIGEST)
+    }
 
 
 def _by_day(named: Iterable[tuple[str, Group]]) -> dict[str, dict[str, int]]:

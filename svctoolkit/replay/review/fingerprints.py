@@ -19,7 +19,8 @@ from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import ORDER
 
 _LONGEST = 1000  # characters of a text that is written to a file
-_DIGEST: Final = "digest:"
+#: Long texts are shown as this and a digest.
+DIGEST: Final = "digest:"
 _SLACK = 1e-6  # of numbers, relative: sums of floating-point numbers vary
 _WITH_VALUE: Final = ("text", "number", "boolean", "object", "list")
 
@@ -95,12 +96,12 @@ def identified(value: Json) -> Json:
         address = str(value.get("endpoint", "")) if isinstance(value, dict) else ""
         return _digest(f"{canonical(shape(value))}{address}")
     if isinstance(value, str) and len(value) > _LONGEST:
-        return f"{_DIGEST}{_digest(value)}"
+        return f"{DIGEST}{_digest(value)}"
     return value
 
 
 def _is_digest(value: Json) -> bool:
-    return isinstance(value, str) and value.startswith(_DIGEST)
+    return isinstance(value, str) and value.startswith(DIGEST)
 
 
 def _digest(text: str) -> str:

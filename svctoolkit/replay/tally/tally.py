@@ -15,6 +15,7 @@ from svctoolkit.replay.tally.because import Because
 from svctoolkit.replay.tally.flows import FlowCount, FlowSum
 from svctoolkit.replay.tally.losses import LossCount, LossSum
 from svctoolkit.replay.tally.numbers import Numbers
+from svctoolkit.results import ABSENT
 
 EXAMPLES = 3  # per group
 #: Marks of strata: see `Stratum`.
@@ -57,7 +58,8 @@ class Group(msgspec.Struct):
     continue. For a breach, it is where its value is in the event. For mappings, these settings are determined for
     the first fifty groups of a chunk. `personal` counts the events of a comparison in which plain personal data is
     new at the destination, by kind (`email`, `phone`, `name`, `date`, `text`, `ip`, `place`). `values` counts what
-    identifies the new values of a change, as JSON text: the first of them. `because` are the edits that a group of
+    identifies the new values of a change, as JSON text: the first of them; `old_values` that of the old ones.
+    `because` are the edits that a group of
     a comparison is due to; None if that was not determined. `days` counts its events by day (UTC), as far as they
     have a time.
     """
@@ -79,6 +81,7 @@ class Group(msgspec.Struct):
     values: dict[str, int] = {}
     because: Because | None = None
     days: dict[str, int] = {}
+    old_values: dict[str, int] = {}
 
     @property
     def before_label(self) -> str:
@@ -124,17 +127,16 @@ class Group(msgspec.Struct):
         self.examples = [*self.examples, *other.examples][:EXAMPLES]
         self.personal = add_counts(self.personal, other.personal)
         self.days = add_counts(self.days, other.days)
-        both = add_counts(self.values, other.values)
-        self.values = dict(list(both.items())[:MOST_VALUES])
+        self.values = _merge_values(self.values, other.values)
+        self.old_values = _merge_values(self.old_values, other.old_values)
         if other.numbers is not None:
             self.numbers = self.numbers or Numbers()
             self.numbers.add(other.numbers)
 
-    def show(self, value: Json) -> None:
-        """Add what identifies a new value of a change: see `svctoolkit.replay.review.fingerprints`."""
-        text = msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
-        if text in self.values or len(self.values) < MOST_VALUES:
-            self.values = add_counts(self.values, {text: 1})
+    def show(self, old: Json, new: Json) -> None:
+        """Add what identifies both values of a change: see `svctoolkit.replay.review.fingerprints`."""
+        _count_value(self.old_values, old)
+        _count_value(self.values, new)
 
     def measure(self, before: float, after: float) -> None:
         """Add a number that has changed."""
@@ -148,6 +150,18 @@ class Group(msgspec.Struct):
     def _count(self, event: str, count: int) -> None:
         name = event if event in self.events or len(self.events) < _MOST_NAMES else "…"
         self.events[name] = self.events.get(name, 0) + count
+
+
+def _count_value(values: dict[str, int], value: Json) -> None:
+    if value is ABSENT:
+        return
+    text = msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
+    if text in values or len(values) < MOST_VALUES:
+        values[text] = values.get(text, 0) + 1
+
+
+def _merge_values(mine: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    return dict(list(add_counts(mine, more).items())[:MOST_VALUES])
 
 
 class Stratum(msgspec.Struct):

@@ -14,6 +14,7 @@ from svctoolkit.results.lineage.lights import (
     source_text,
     stop_text,
 )
+from svctoolkit.results.lineage.pictures import flow
 
 _WIDTH = 40
 
@@ -64,6 +65,7 @@ def page(lineage: Lineage) -> Html:
         display.section(f"Where each field comes from: {lineage.destination}"),
         *([display.message(stop_text(lineage), "warning")] if lineage.stopped_at else []),
         *_losses(lineage),
+        flow(lineage).html(),
         lights.group(display.columns(display.table(["event", "value", "where it went"], went), *origins)),
     )
 
