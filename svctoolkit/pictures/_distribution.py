@@ -60,7 +60,7 @@ class Histogram:
         )
 
     def _side(self, place: int, side: str) -> str:
-        counts = [of[2 + place] for of in self.bins]
+        counts = [(of.before, of.after)[place] for of in self.bins]
         used = [of for of, count in zip(self.bins, counts, strict=True) if count]
         if not used:
             return f"{side} nothing"
