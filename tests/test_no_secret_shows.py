@@ -491,6 +491,7 @@ def test_no_widget_stores_a_secret(name: str, workspace: Workspace, shop: Path) 
             "DestinationExplorer": lambda: widgets.DestinationExplorer(workspace, "hook", event=EVENTS[0]),
             "TransformationEditor": lambda: widgets.TransformationEditor(workspace, "code", events=EVENTS),
             "LiveEvents": lambda: widgets.LiveEvents(plane),
+            "DataGrid": lambda: widgets.DataGrid(replay(EVENTS, workspace)),
             "HeldExplorer": lambda: widgets.HeldExplorer(plane),
             "SuiteExplorer": lambda: widgets.SuiteExplorer(shop / "shop.suite.yaml"),
             "PlanExplorer": lambda: widgets.PlanExplorer(Plan("tp", ()), plane),

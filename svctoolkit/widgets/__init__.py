@@ -27,8 +27,10 @@ __all__ = sorted(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{did_you_mean(name, _HOME)}")
-    if find_spec("ipywidgets") is None:
-        raise ConfigError(f"{name} needs ipywidgets. Install it with `pip install 'svctoolkit[notebooks]'`.")
+    if find_spec("ipywidgets") is None or find_spec("anywidget") is None:
+        raise ConfigError(
+            f"{name} needs ipywidgets and anywidget. Install it with `pip install 'svctoolkit[notebooks]'`."
+        )
     module = import_module(f"{__name__}.{_HOME[name]}")
     if hasattr(module, "__path__"):
         module = import_module(f"{module.__name__}.explorer")

@@ -56,3 +56,25 @@ def _all(widget: Any) -> Iterator[Any]:
     yield widget
     for child in getattr(widget, "children", ()):
         yield from _all(child)
+
+
+def grid(explorer: Any, label: str) -> Any:
+    """The grid with this label."""
+    found = [widget for widget in _all(explorer.root) if type(widget).__name__ == "GridView" and widget.label == label]
+    assert found, f"no grid is labelled {label!r}"
+    return found[0]
+
+
+def lines(explorer: Any, label: str) -> list[str]:
+    """The rows of a grid that the page has, as text."""
+    return ["  ".join(cells) for cells in grid(explorer, label).page["cells"]]
+
+
+def pick(explorer: Any, label: str, number: int) -> None:
+    """Select a row of a grid by its number in the original order."""
+    grid(explorer, label).picked = number
+
+
+def search(explorer: Any, label: str, text: str) -> None:
+    """Search in a grid."""
+    grid(explorer, label).search = text

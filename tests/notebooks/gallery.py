@@ -86,6 +86,16 @@ order = {{"type": "track", "event": "Order Completed", "timestamp": "2026-01-01T
 events = [{{**order, "userId": f"u-{{n}}", "messageId": f"m-{{n}}", "properties": {{"total": n}}}} for n in range(40)]
 CompareExplorer(events, workspace, later, destinations=["crm", "mail"])
 """,
+    "data_grid": """
+import numpy as np
+import pandas as pd
+
+from svctoolkit.widgets import DataGrid
+
+numbers = np.arange(1_000_000)
+users = pd.Series([f"u-{n % 997}" for n in numbers], dtype="string")
+DataGrid(pd.DataFrame({"number": numbers, "user": users, "share": numbers / 7}))
+""",
     "plan_explorer": """
 from svctoolkit.plans import of_service
 from svctoolkit.widgets import PlanExplorer

@@ -15,8 +15,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.plans import of_service
 from svctoolkit.replay import replay
 from svctoolkit.widgets import CompareExplorer, ReplayExplorer
-from svctoolkit.widgets._base.table import Table
-from tests.notebooks.controls import click, control, fill, saved, shown, words
+from tests.notebooks.controls import click, control, fill, lines, pick, saved, search, shown, words
 from tests.notebooks.lit import lit
 
 KEY = "s3cr3t-t0ken"
@@ -68,10 +67,6 @@ def opened() -> Iterator[list[Any]]:
         explorer.close()
 
 
-def options(explorer: Any, label: str) -> list[str]:
-    return [text.replace("\N{NO-BREAK SPACE}", " ") for text, _ in control(explorer, label).options]
-
-
 def test_a_group_leads_to_its_events_and_their_stages(
     shop: Callable[[str], Workspace], file: Path, opened: list[Any]
 ) -> None:
@@ -79,20 +74,20 @@ def test_a_group_leads_to_its_events_and_their_stages(
     explorer = ReplayExplorer(file, shop("1"))
     opened.append(explorer)
 
-    (group,) = options(explorer, "Groups")
+    group = lines(explorer, "Groups")[0]
     assert group.startswith("10  ")
     assert "braze" in group
-    members = options(explorer, "Events of the group")
-    assert [line.split()[0] for line in members] == [f"…{f'{file}:{2 + 4 * n}'[-59:]}" for n in range(10)]
+    members = lines(explorer, "Events of the group")
+    assert [line.split()[0] for line in members] == [f"{file}:{2 + 4 * n}" for n in range(10)]
     assert "needs a value at properties.currency" in words(shown(explorer))
-    fill(explorer, "Events of the group", 3)
+    pick(explorer, "Events of the group", 3)
     assert explorer.wait(60)
     assert explorer.state.event()["messageId"] == "m-12"
     assert '"u12"' in words(shown(explorer))
     for view in (saved(explorer), explorer._repr_mimebundle_()["text/html"]):
         assert KEY not in view
     page = words(explorer._repr_mimebundle_()["text/html"])
-    assert "Groups: 1 to 1 of 1" in page
+    assert "Groups: 3 rows" in page
     assert "m-12" in page
 
 
@@ -102,7 +97,7 @@ def test_a_comparison_shows_both_sides_and_the_difference(shop: Callable[[str], 
     explorer = CompareExplorer(events, shop("1"), shop("'1' if event['userId'] < 'u3' else 1"))
     opened.append(explorer)
 
-    (group,) = options(explorer, "Groups")
+    group = lines(explorer, "Groups")[0]
     assert "body.JSON.properties.total" in group
     assert explorer.state.group is not None
     expected = [n for n in range(1, 60) if f"u{n}" < "u3"]
@@ -142,7 +137,7 @@ def test_an_event_that_stops_shows_how_far_it_came(tmp_path: Path, opened: list[
 
     told = {}
     for number, group in enumerate(explorer.state.groups):
-        fill(explorer, "Groups", number)
+        pick(explorer, "Groups", number)
         assert explorer.wait(60)
         told[group.destination, group.kind, group.stage] = (words(explorer._details.value), explorer.trials[0])
         assert KEY not in explorer._details.value + saved(explorer) + explorer._repr_mimebundle_()["text/html"]
@@ -151,7 +146,7 @@ def test_an_event_that_stops_shows_how_far_it_came(tmp_path: Path, opened: list[
     assert "cents : 200" in refused
     assert trial.lineage is not None
     assert {d.path: d.lost_at for d in trial.lineage.lost}["context.ip"] == "user_transform"
-    fill(explorer, "Groups", [(g.destination, g.stage) for g in explorer.state.groups].index(("ct", "dest_transform")))
+    pick(explorer, "Groups", [(g.destination, g.stage) for g in explorer.state.groups].index(("ct", "dest_transform")))
     assert explorer.wait(60)
     assert lit(explorer._details.value)["user_transform properties.cents"] == {"event properties.total"}
     dropped, failed = told["ct", "dropped", "user_transform"][0], told["ct", "failed", "user_transform"][0]
@@ -182,7 +177,7 @@ def test_an_explorer_says_what_events_have_in_common(tmp_path: Path, opened: lis
     page = words(explorer._repr_mimebundle_()["text/html"])
     assert "total is missing 4 of 4 0 of 16" in words(shown(explorer))
     assert "total is missing 4 of 4 0 of 16" in page
-    fill(explorer, "Search events of the group", "event id: m-1")
+    search(explorer, "Events of the group", "event id: m-1")
     assert [event["messageId"] for event in explorer.events] == ["m-1", "m-11", "m-16"]
     assert explorer.frame()["event_id"].tolist() == ["m-1", "m-11", "m-16"]
     click(explorer, "What do the found events have in common?")
@@ -339,48 +334,48 @@ def test_mask_personal_passes_made_up_values_on(hidden: bool, tmp_path: Path, op
 
 
 def test_a_replay_without_rows_shows_its_examples(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
-    """If rows were not kept, the group's examples are its events; if all arrived, there is no choice."""
+    """If rows were not kept, the group's examples are its events, and delivered events cannot be listed."""
     events, workspace = [order(4 * n) for n in range(9)], shop("1")
     explorer = ReplayExplorer(events, workspace, result=replay(events, workspace, rows=False))
-    fine = ReplayExplorer([order(1)], workspace)
+    fine = ReplayExplorer([order(1)], workspace, result=replay([order(1)], workspace, rows=False))
     opened += [explorer, fine]
 
     assert len(explorer.state.members) == 3
     assert "the first 3 are listed below" in words(shown(explorer))
-    assert "all events were delivered" in words(shown(fine))
-    click(fine, "Save as scenario")
     assert "no event selected" in words(shown(fine))
     with pytest.raises(ConfigError, match="only once"):
         ReplayExplorer(iter(events), workspace)
 
 
-def test_a_table_can_be_searched_sorted_and_paged() -> None:
-    """Numbers before texts; a search can name a column; the visible part is what is saved."""
-    picked: list[int] = []
-    table = Table("Things", ["name", "count"], picked.append)
-    table.show([(f"thing {n}", n if n % 10 else "none") for n in range(100)])
+def test_delivered_events_can_be_browsed_and_opened(shop: Callable[[str], Workspace], opened: list[Any]) -> None:
+    """They are a group of each destination: searched, shown with their stages, opened in an editor."""
+    explorer = ReplayExplorer([order(n) for n in range(1, 30)], shop("1"), destinations=["braze", "hook"])
+    opened.append(explorer)
+    kinds = [(group.destination, group.kind, group.count) for group in explorer.state.groups]
+    assert kinds == [("braze", "failed", 7), ("braze", "delivered", 22), ("hook", "delivered", 29)]
 
-    class Holder:
-        root = table.box
-
-    def lines() -> list[str]:
-        return [text.replace("\N{NO-BREAK SPACE}", " ").strip() for text in dict(control(Holder, "Things").options)]
-
-    assert lines()[0].split() == ["thing", "0", "none"]
-    click(Holder, "Next")
-    assert lines()[0].split() == ["thing", "15", "15"]
-    assert "16 to 30 of 100" in words(table.static("x"))
-    fill(Holder, "Sort by", "count")
-    fill(Holder, "descending", True)
-    fill(Holder, "Search things", "count: 9")
-    assert [line.split()[-1] for line in lines()][:3] == ["99", "98", "97"]
-    assert "1 to 15 of 18 (of 100)" in words(table.static("x"))
-    table.choose(97)
-    assert picked == [97]
-    fill(Holder, "Search things", "nothing has this")
-    assert "no matching rows" in words(table.static("x"))
-    assert control(Holder, "Previous").disabled
-    assert control(Holder, "Next").disabled
+    pick(explorer, "Groups", 2)
+    search(explorer, "Events of the group", "event id: m-2")
+    assert explorer.wait(60)
+    assert len(explorer.events) == 11
+    pick(explorer, "Events of the group", 27)
+    assert explorer.wait(60)
+    assert explorer.selected == {
+        "destination": "hook",
+        "what": "delivered",
+        "text": "",
+        "place": "[27]",
+        "event_id": "m-28",
+    }
+    page = words(shown(explorer))
+    assert "hook: 29 events delivered" in page
+    assert '"m-28"' in page
+    click(explorer, "Open in editor")
+    assert "transformEvent" in control(explorer, "Code").value
+    same = CompareExplorer([order(1), order(2)], shop("1"), shop("1"), destinations=["hook"])
+    opened.append(same)
+    assert [(group.kind, group.count) for group in same.state.groups] == [("same", 2)]
+    assert [event["messageId"] for event in same.events] == ["m-1", "m-2"]
 
 
 def test_highlights_of_two_sides_are_separate(shop: Callable[[str], Workspace], opened: list[Any]) -> None:

@@ -11,7 +11,7 @@ import traitlets
 
 from svctoolkit import DataPlane, Workspace, widgets
 from svctoolkit.plans import of_service
-from tests.notebooks.controls import click, control, fill
+from tests.notebooks.controls import click, control, fill, pick
 
 ORDER = {"type": "track", "event": "Order Completed", "userId": "u-1"}
 LIST = "Newest events (UTC); select one for details"
@@ -59,7 +59,7 @@ def test_a_click_in_a_replay_selects_a_group_and_an_event(opened: list[Any]) -> 
     heard: list[dict[str, Any]] = []
     explorer.observe(lambda change: heard.append(change["new"]), names="selected")
 
-    fill(explorer, "Events of the group", 1)
+    pick(explorer, "Events of the group", 1)
 
     assert explorer.selected["place"] == "[2]"
     assert (explorer.selected["destination"], explorer.selected["what"]) == ("hook", "dropped")

@@ -185,6 +185,15 @@ def test_an_explorer_has_a_display_for_every_frontend() -> None:
     assert bundle["text/plain"] == "small"
 
 
+def test_marimo_shows_the_static_view() -> None:
+    """With a sentence above it. The HTML is a plain string: marimo rejects subclasses."""
+    kind, html = Small()._mime_()
+
+    assert (kind, type(html)) == ("text/html", str)
+    assert "marimo shows the static view of a Small." in html
+    assert "small" in html
+
+
 def test_closing_ends_work_and_widgets() -> None:
     """No thread and no widget remains."""
     explorer = Small()

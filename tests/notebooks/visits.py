@@ -133,14 +133,15 @@ def suite_explorer(page: Locator) -> None:
 
 
 def replay_explorer(page: Locator) -> None:
-    """The next page of a group's events by keyboard, one of them, its stages, and on to the destination explorer."""
-    events = page.get_by_label("Events of the group", exact=True)
-    expect(events.locator("option")).to_have_count(15)
-    page.get_by_role("button", name=re.compile("Next$")).last.press("Enter")
-    expect(page.get_by_text("16 to 30 of 40")).to_be_visible()
+    """The last of a group's events by keyboard, a search, its stages, and on to the destination explorer."""
+    events = page.get_by_role("grid", name="Events of the group")
+    expect(page.get_by_text("40 rows")).to_be_visible()
+    events.press("End")
+    expect(events.get_by_role("row", selected=True)).to_contain_text("m-39")
+    expect(page.get_by_text('"m-39"').first).to_be_visible()
     page.get_by_label("Search events of the group").fill("user: u-38")
-    expect(events.locator("option")).to_have_count(1)
-    events.select_option(index=0)
+    expect(page.get_by_text("1 of 40 rows")).to_be_visible()
+    events.get_by_role("gridcell", name="m-38").click()
     expect(page.get_by_text('"m-38"').first).to_be_visible()
     expect(page.get_by_role("list", name="stages").first).to_contain_text("needs a value at properties.currency")
     page.get_by_role("button", name="Open in destination explorer").click()
@@ -149,9 +150,10 @@ def replay_explorer(page: Locator) -> None:
 
 def compare_explorer(page: Locator) -> None:
     """A group of differences, one of its events, and both of its sides next to each other."""
-    expect(page.get_by_label("Groups", exact=True).locator("option")).to_have_count(1)
-    events = page.get_by_label("Events of the group", exact=True)
-    events.select_option(index=3)
+    groups = page.get_by_role("grid", name="Groups")
+    expect(groups.get_by_role("row")).to_have_count(3)  # the head, a difference, and events that are the same
+    events = page.get_by_role("grid", name="Events of the group")
+    events.get_by_role("gridcell", name="m-3", exact=True).click()
     expect(page.get_by_text('"m-3"').first).to_be_visible()
     difference = page.get_by_label("differences of before and after")
     for source in ("userId", "messageId"):
@@ -160,11 +162,11 @@ def compare_explorer(page: Locator) -> None:
             source_leaf = page.get_by_title(f"goes to body.JSON.{source}").locator("visible=true").first
             source_leaf.hover()
             expect(field).not_to_have_css("box-shadow", "none")
-            page.get_by_label("Groups", exact=True).hover()
+            groups.hover()
             expect(field).to_have_css("box-shadow", "none")
             field.click()
             expect(source_leaf).not_to_have_css("box-shadow", "none")
-            page.get_by_label("Groups", exact=True).hover()
+            groups.hover()
 
 
 def plan_explorer(page: Locator) -> None:
@@ -174,8 +176,31 @@ def plan_explorer(page: Locator) -> None:
     expect(page.get_by_text("'Order Lost' is not planned").first).to_be_visible()
 
 
+def data_grid(page: Locator) -> None:
+    """A million rows: the last one by keyboard, sorted by a click, a column widened, searched, a row selected."""
+    grid = page.get_by_role("grid", name="Rows")
+    expect(page.get_by_text("1,000,000 rows")).to_be_visible()
+    expect(grid.get_by_role("row")).not_to_have_count(1)
+    grid.press("End")
+    expect(grid.get_by_role("row", selected=True)).to_contain_text("999,999")
+    assert grid.get_by_role("row").count() < 50
+    head = grid.get_by_role("columnheader", name="number")
+    head.get_by_role("button").click()
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    head.get_by_role("button").press("Enter")
+    expect(grid.get_by_role("gridcell", name="999,999", exact=True)).to_be_visible()
+    width = head.evaluate("e => e.getBoundingClientRect().width")
+    head.get_by_role("button").press("Shift+ArrowRight")
+    expect(head).not_to_have_css("width", f"{width}px")
+    page.get_by_label("Search rows").fill("user: u-77")
+    expect(page.get_by_text("of 1,000,000 rows")).to_be_visible()
+    grid.get_by_role("row").nth(2).click()
+    expect(grid.get_by_role("row").nth(2)).to_have_attribute("aria-selected", "true")
+
+
 VISITS: dict[str, Callable[[Locator], None]] = {
     "compare_explorer": compare_explorer,
+    "data_grid": data_grid,
     "destination_explorer": destination_explorer,
     "live_events": live_events,
     "plan_explorer": plan_explorer,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit.causes import CodeError, text_template
 from svctoolkit.errors import ConfigError
@@ -17,11 +19,17 @@ from svctoolkit.replay.tally.rows import Columns as RowColumns
 from svctoolkit.replay.tally.tally import Group
 from svctoolkit.results import ABSENT
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BLOCK = 50_000  # events converted at once
 #: The columns of rows that identify events and the groups to which they belong, of a replay and of a comparison.
 COLUMNS = (
-    "place", "event_id", "event_type", "event_name", "user_id", "destination_id", "status", "error", "rule", "field",
-    "where", "kind", "before", "after", "before_error", "after_error", "before_rule", "after_rule", "changes",
+    "place", "event_id", "event_type", "event_name", "user_id", "destination_id", "stage", "status", "error", "rule",
+    "field", "where", "kind", "before", "after", "before_error", "after_error", "before_rule", "after_rule", "changes",
 )  # fmt: skip
+#: The kind of groups of events that arrive, in a replay.
+ARRIVING = "delivered"
 _HEAD = ("place", "event_id", "event_type", "event_name", "user_id")
 
 
@@ -35,27 +43,67 @@ class Member(NamedTuple):
     text: str
 
 
+class Members(Sequence[Member]):
+    """Events of a group, also a million of them. `frame` has a row for each, with the columns of `Member`."""
+
+    def __init__(self, found: Iterable[Member]) -> None:
+        import pandas as pd
+
+        remaining, blocks = iter(found), list[pd.DataFrame]()
+        while block := list(islice(remaining, _BLOCK)):
+            blocks.append(_frame(block))
+        self.frame = pd.concat(blocks, ignore_index=True) if blocks else _frame([])
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [Member(*row) for row in self.frame.iloc[index].itertuples(index=False)]
+        return Member(*self.frame.iloc[index])
+
+
+def _frame(found: Sequence[Member]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(found, columns=list(Member._fields), dtype="string")
+
+
 def members(
     result: Replayed | Comparison, group: Group, most: int, *, destination_id: str = ""
-) -> tuple[list[Member], bool]:
+) -> tuple[Members, bool]:
     """Return at most `most` events of the group, in the order of the input, and whether there are more.
 
     `destination_id` is the id of the group's destination, if it differs from its key. If the rows say nothing about the
     group (`lossy`), or no rows were kept, the examples of the group are returned.
     """
-    chosen: dict[str, Member] = {}
-    try:
-        for member in _matching(result, group, destination_id or group.destination):
-            if member.place not in chosen and len(chosen) == most:
-                return list(chosen.values()), True
-            chosen.setdefault(member.place, member)
-    except ConfigError:
-        pass  # no rows were kept
-    if chosen:
-        return list(chosen.values()), False
+    found = Members(())
+    with suppress(ConfigError):  # no rows were kept
+        found = Members(islice(_events(_matching(result, group, destination_id or group.destination)), most))
+    if found:
+        return found, len(found) == most < group.count
     name = group.event if len(group.events) == 1 else ""
     examples = [Member(e.place, e.event_id, name, "", e.after) for e in group.examples[:most]]
-    return examples, len(examples) < group.count
+    return Members(examples), len(examples) < group.count
+
+
+def _events(rows: Iterable[Member]) -> Iterator[Member]:
+    """Each event once: its rows are next to each other."""
+    last = None
+    for member in rows:
+        if member.place != last:
+            yield member
+        last = member.place
+
+
+def arriving(result: Replayed | Comparison) -> list[Group]:
+    """The events that arrive, as a group for each destination; in a comparison, those that are the same."""
+    kind = "same" if isinstance(result, Comparison) else ARRIVING
+    return [
+        Group(key, kind, "", "", "", count=counts[kind], events={"…": counts[kind]})
+        for key, counts in result.counts.items()
+        if counts.get(kind)
+    ]
 
 
 def text_of_member(result: Replayed | Comparison, group: Group) -> Callable[[RowColumns, int], str | None]:
@@ -80,6 +128,8 @@ def _matching(result: Replayed | Comparison, group: Group, destination: str) -> 
 
 def _match_status(block: RowColumns, n: int, group: Group, texts: dict[str, bool]) -> str | None:
     """Return the error of a row of a replay, if it is in the group; `texts` caches which errors are."""
+    if group.kind == ARRIVING:
+        return "" if (block["stage"][n], block["status"][n]) == ("dest_transform", "ok") else None
     if block["status"][n] != group.kind:
         return None
     error, rule = block["error"][n] or "", block["rule"][n] or ""

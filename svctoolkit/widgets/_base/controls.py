@@ -94,6 +94,15 @@ class Explorer(traitlets.HasTraits):  # type: ignore[misc]  # untyped if not ins
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         return {**self.root._repr_mimebundle_(**kwargs), **display.bundle(self.static(), repr(self))}
 
+    def _mime_(self) -> tuple[str, str]:
+        """marimo's display: the static view. marimo shows single anywidgets, but no widgets that contain others."""
+        name = type(self).__name__
+        note = (
+            f"marimo shows the static view of a {name}. Its methods work in the next cells; Jupyter, VS Code and Colab "
+            "show its controls."
+        )
+        return "text/html", str(display.page(display.message(note, "info")) + self.static())
+
 
 def _close(widget: Any) -> None:
     for child in getattr(widget, "children", ()):

@@ -48,9 +48,6 @@ linear-gradient(135deg,currentColor 50%,transparent 50%)}
 .svc-explorer .svc-editor>.widget-label{width:auto;text-align:left;line-height:22px;font-weight:600;height:auto}
 .svc-explorer .svc-editor:empty,.svc-explorer .svc-code-box>.error-widget{display:none}
 .svc-explorer .svc-log.svc-labelled>select{flex:0 0 auto;font:12.5px/1.6 var(--jp-code-font-family,monospace)}
-.svc-explorer .svc-head{padding:2px 4px;overflow:hidden;white-space:nowrap;color:var(--jp-ui-font-color1,inherit);
-font:600 12.5px/1.6 var(--jp-code-font-family,monospace)}
-.svc-explorer .svc-headed>.widget-label{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .svc-explorer .svc-bar{flex-flow:row wrap;gap:8px 14px;align-items:center;overflow:visible;padding-left:3px}
 .svc-explorer .svc-bar>*{margin:0}
 .svc-explorer .widget-gridbox{overflow:visible;align-items:start}

@@ -41,11 +41,16 @@ def group_note(state: ReplayState) -> Html:
     more = ""
     if state.more:
         more = f" (the first {min(len(state.members), MOST):,} are listed below)"
+    if state.is_arriving:
+        events = f"{display.quantity(state.group.count, 'event')} {state.group.kind}"
+        return display.message(f"{state.group.destination}: {events}{more}", "ok")
     return display.message(f"{state.group.destination}: {describe(state.group)}{more}", "info")
 
 
-def common(traits: Traits) -> Html:
+def common(traits: Traits, state: ReplayState) -> Html:
     """What the events of the group, or those found by a search, have in common."""
+    if state.is_arriving and not traits:
+        return Html("")
     return blocks.common(traits) or display.message(f"In common: {traits.lines()[0]}.", "info")
 
 

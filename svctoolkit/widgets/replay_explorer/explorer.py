@@ -18,11 +18,11 @@ from svctoolkit.replay import Comparison, Events, Replayed, replay
 from svctoolkit.replay.options import Options
 from svctoolkit.results.contrast import Traits
 from svctoolkit.widgets._base import controls
-from svctoolkit.widgets._base.table import Table
+from svctoolkit.widgets._base.grid.grid import Grid
 from svctoolkit.widgets.destination_explorer.explorer import DestinationExplorer
 from svctoolkit.widgets.replay_explorer import _display
 from svctoolkit.widgets.replay_explorer.proof import Proof
-from svctoolkit.widgets.replay_explorer.state import MEMBER, ReplayState
+from svctoolkit.widgets.replay_explorer.state import ReplayState
 from svctoolkit.widgets.replay_explorer.trials import Trial
 from svctoolkit.widgets.transformation_editor.explorer import TransformationEditor
 from svctoolkit.workspace import Workspace
@@ -58,8 +58,8 @@ class ReplayExplorer(controls.Explorer):
         self._contrasting: controls.Work[Traits] = controls.Work(
             self._show_traits, fail=self._fail_traits, busy=lambda _: None
         )
-        self._groups = Table("Groups", state.group_columns(), self._choose)
-        self._members = Table("Events of the group", MEMBER, self._pick)
+        self._groups = Grid("Groups", self._choose, height=8)
+        self._members = Grid("Events of the group", self._pick)
         self._note, self._in_common = controls.html(), controls.html()
         self._details, self._said = controls.html(), controls.html()
         self._contrast = controls.button("What do the found events have in common?", self._ask, icon="adjust")
@@ -85,7 +85,7 @@ class ReplayExplorer(controls.Explorer):
             ],
             closing=[self.wait, self._close_opened],
         )
-        self._groups.show(state.group_rows())
+        self._groups.show(state.group_rows(), state.group_columns())
         self._choose(0)
         self.wait()
 
@@ -99,10 +99,8 @@ class ReplayExplorer(controls.Explorer):
 
         Columns: `place`, `event`, `user`, `event_id`, `text` (the error or change).
         """
-        import pandas as pd
-
-        rows = [self._members.rows[number] for number in self._members.found]
-        return pd.DataFrame(rows, columns=[name.replace(" ", "_") for name in MEMBER], dtype="string")
+        found = self._members.found_frame().reset_index(drop=True)
+        return found.set_axis([str(name).replace(" ", "_") for name in found], axis="columns")
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Wait until the selected event has run, the group is explained, and changed code is proven.
@@ -117,7 +115,7 @@ class ReplayExplorer(controls.Explorer):
         """The groups, events and event shown last."""
         blocks = [_display.head(self.state.result), self._groups.static("Groups")]
         if self.state.group is not None:
-            blocks += [_display.group_note(self.state), _display.common(self.common)]
+            blocks += [_display.group_note(self.state), _display.common(self.common, self.state)]
             blocks.append(self._members.static("Events of the group"))
         blocks += [self.proof.html()] if self.proof is not None else []
         return Html(display.page(*blocks) + _display.details(self.trials, saved=True))
@@ -127,11 +125,13 @@ class ReplayExplorer(controls.Explorer):
 
     def _choose(self, number: int) -> None:
         if not self.state.groups:
-            self._details.value = display.page(display.message("Nothing to inspect: all events were delivered.", "ok"))
+            self._details.value = display.page(display.message("Nothing to inspect: no event was run.", "info"))
             return
         self.state.choose(number)
         self._note.value = display.page(_display.group_note(self.state))
-        self._members.show(self.state.member_rows())
+        self._groups.mark(number)
+        self._members.show(self.state.member_frame())
+        self._members.mark(0)
         self._editor.disabled = not self.state.transformation()
         self._contrasting.start(self.state.contrast)
         self._run()
@@ -143,7 +143,8 @@ class ReplayExplorer(controls.Explorer):
     # Any: the result of the work
     def _show_traits(self, traits: Any) -> None:
         self.common = traits
-        self._in_common.value = display.page(_display.common(traits))
+        block = _display.common(traits, self.state)
+        self._in_common.value = display.page(block) if block else ""
 
     def _fail_traits(self, message: Html) -> None:
         self.common = Traits()

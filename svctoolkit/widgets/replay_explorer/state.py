@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
@@ -11,7 +12,7 @@ from svctoolkit.pipeline import Pipeline
 from svctoolkit.replay import Comparison, Events, Group, Replayed
 from svctoolkit.replay.options import Options, complete
 from svctoolkit.replay.records.record import Record
-from svctoolkit.replay.results.members import Member, Reader, members
+from svctoolkit.replay.results.members import Member, Members, Reader, arriving, members
 from svctoolkit.results.contrast import Traits
 from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.widgets.destination_explorer.request import TestRequest
@@ -19,7 +20,10 @@ from svctoolkit.widgets.replay_explorer.proof import Proof, can_prove, prove_all
 from svctoolkit.widgets.replay_explorer.trials import Trial, Trials
 from svctoolkit.workspace import Workspace
 
-MOST = 100_000  # most events listed of a group
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST = 1_000_000  # most events listed of a group
 OPENED = 300  # most events of a group that an editor opens
 #: column -> member of a group, most interesting first
 _OF_REPLAY = {
@@ -43,6 +47,7 @@ _OF_COMPARISON = {
     "stage": "stage",
 }
 MEMBER = ("place", "event", "user", "event id", "text")
+_MEMBERS = dict(zip(("place", "event", "user", "event_id", "text"), MEMBER, strict=True))
 
 
 class ReplayState:
@@ -58,7 +63,8 @@ class ReplayState:
         sides: Mapping[str, Workspace],
         options: Options,
     ) -> None:
-        self.result, self.sides, self.groups = result, dict(sides), list(result.groups)
+        self._arriving = arriving(result)
+        self.result, self.sides, self.groups = result, dict(sides), [*result.groups, *self._arriving]
         self._events, self._options = events, options
         self._reader = Reader(events, options.get("columns"))
         self._trials = [Trials(title, side, options) for title, side in self.sides.items()]
@@ -67,7 +73,7 @@ class ReplayState:
         self._faulty = Trials("", self._replayed, options)
         self.hides_persons = complete(options)["mask_personal"]
         self.group: Group | None = None
-        self.members: Sequence[Member] = ()
+        self.members = Members(())
         self.more = False
         self.member: Member | None = None
 
@@ -86,9 +92,9 @@ class ReplayState:
     def _cells(self, member: str) -> list[object]:
         return [getattr(group, member) for group in self.groups]
 
-    def member_rows(self) -> list[tuple[object, ...]]:
+    def member_frame(self) -> pd.DataFrame:
         """A row for each event of the selected group, with the columns of `MEMBER`."""
-        return [(m.place, m.event, m.user, m.event_id, m.text) for m in self.members]
+        return self.members.frame[[*_MEMBERS]].rename(columns=_MEMBERS)
 
     def choose(self, number: int) -> None:
         """Select a group and its first event."""
@@ -109,11 +115,18 @@ class ReplayState:
     def contrast(self) -> Traits:
         """Compare the events of the selected group with events that arrive: see `Replayed.contrast`."""
         assert self.group is not None  # noqa: S101 - called for a selected group
+        if self.is_arriving:
+            return Traits()
         return self.result.contrast(self.group)
 
     def contrast_of(self, numbers: Sequence[int]) -> Traits:
         """Compare some of the listed events with all others."""
         return self.result.contrast(self.members[number].place for number in numbers)
+
+    @property
+    def is_arriving(self) -> bool:
+        """Whether the selected group has events that arrive, or are the same on both sides."""
+        return any(self.group is group for group in self._arriving)
 
     def pick(self, number: int) -> None:
         """Select an event of the group."""

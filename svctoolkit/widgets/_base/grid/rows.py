@@ -1,0 +1,191 @@
+"""The rows of a grid, without widgets: sorted, searched and cut into pages where they are."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from svctoolkit.errors import ConfigError
+from svctoolkit.json_types import Json
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+_LONGEST = 300  # characters of a cell that are sent to the page
+_MEASURED = 100  # rows that decide the width of a column
+_SUMMARIZED = 20  # smallest table whose columns are summarized
+_WIDTHS = 6, 44  # smallest and largest initial width, in characters
+_COMPARED = re.compile(r"(?P<name>[^<>=:]++)(?P<sign>[<>]=?|=|:)(?P<value>.*)", re.S)
+_SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "=": operator.eq,
+}  # fmt: skip
+
+
+class Rows:
+    """Rows of a frame in the order of the grid. `found` has their numbers in the frame; nothing is copied.
+
+    `search` finds rows with a string in any cell (`mail`), in one column (`text: mail`), or with a number that compares
+    (`events > 5`, also `<`, `<=`, `>=`, `=`). Sorting is stable; missing values come last, numbers before texts.
+    """
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        import numpy as np
+
+        self.frame, self.found = frame, np.arange(len(frame))
+
+    def arrange(self, search: str = "", sort: str = "", *, descending: bool = False) -> None:
+        """Search and sort. An empty `sort` is the original order."""
+        import numpy as np
+
+        found = np.flatnonzero(self._matching(search.strip())) if search.strip() else np.arange(len(self.frame))
+        if sort in self.frame:
+            column = self.frame[sort].iloc[found].reset_index(drop=True)
+            found = found[_order(column, descending)]
+        self.found = found
+
+    def cells(self, first: int, last: int) -> list[list[str]]:
+        """The texts of some rows, by their position in the grid."""
+        part = self.frame.iloc[self.found[max(0, first) : max(0, last)]]
+        return [list(row) for row in zip(*(map(text, part[name]) for name in part), strict=True)]
+
+    def columns(self) -> list[dict[str, Json]]:
+        """The columns: `name`, `number` (whether it has numbers), `width` in characters, and `summary`."""
+        return [self._column(str(name)) for name in self.frame]
+
+    def _column(self, name: str) -> dict[str, Json]:
+        column = self.frame[name]
+        texts = [text(value) for value in column.head(_MEASURED)]
+        summary = _summary(column)
+        wanted = max([len(name) + 3, len(summary), *map(len, texts)])
+        width = min(max(wanted + 1, _WIDTHS[0]), _WIDTHS[1])
+        return {"name": name, "number": _is_number(column), "width": width, "summary": summary}
+
+    def _matching(self, search: str) -> np.ndarray[Any, Any]:
+        """A mask of the rows with the search."""
+        import numpy as np
+
+        compared = _COMPARED.fullmatch(search)
+        name = self._named(compared["name"]) if compared else None
+        if compared is None or name is None:
+            masks = [_containing(self.frame[column], search) for column in self.frame]
+            return np.logical_or.reduce(masks) if masks else np.zeros(len(self.frame), bool)
+        sign, value = compared["sign"], compared["value"].strip()
+        if sign == ":":
+            return _containing(self.frame[name], value)
+        return _comparing(self.frame[name], sign, value)
+
+    def _named(self, text: str) -> str | None:
+        names = {str(name).lower(): str(name) for name in self.frame}
+        return names.get(text.strip().lower())
+
+
+# Any: whatever holds rows
+def frame_of(data: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
+    """The rows of a frame, of an Arrow stream (pyarrow, Polars, DuckDB), of a result, of dicts, or of tuples.
+
+    Arrow data stays Arrow data. Raises `ConfigError` for other data.
+    """
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        frame = data
+    elif hasattr(data, "__arrow_c_stream__"):
+        frame = _of_arrow(data)
+    elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        frame = pd.DataFrame(list(data), columns=list(columns) or None)
+    else:
+        raise ConfigError(f"{type(data).__name__} has no rows; expected a frame, Arrow data, a result or a list")
+    return frame.set_axis([str(name) for name in frame.columns], axis="columns")
+
+
+# Any: Arrow data of any library
+def _of_arrow(data: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ConfigError("Arrow data needs pyarrow. Install it with `pip install 'svctoolkit[replay]'`.") from None
+    frame: pd.DataFrame = pa.table(data).to_pandas(types_mapper=pd.ArrowDtype)
+    return frame
+
+
+# Any: a cell
+def text(value: Any) -> str:
+    """A cell on one line: numbers with separators, objects as JSON, missing values empty."""
+    import pandas as pd
+
+    if isinstance(value, (dict, list)):
+        flat = json.dumps(value, ensure_ascii=False, default=str)
+    elif pd.api.types.is_scalar(value) and pd.isna(value):
+        return ""
+    elif isinstance(value, int) and not isinstance(value, bool):
+        flat = f"{value:,}"
+    elif isinstance(value, float):
+        flat = f"{value:,.6g}"
+    else:
+        flat = " ".join(str(value).split())
+    return flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 1]}…"
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    from pandas.api import types
+
+    return types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
+
+
+def _summary(column: pd.Series[Any]) -> str:
+    """The share of missing values, and the range of numbers or how many values there are; empty for small tables."""
+    if len(column) < _SUMMARIZED:
+        return ""
+    missing = column.isna().mean()
+    words = [f"{missing:.0%} missing" if missing > 0.005 else "a few missing"] if missing else []
+    if missing < 1 and _is_number(column):
+        words.append(f"{text(column.min())} to {text(column.max())}")
+    elif missing < 1 and column.dtype != object:
+        words.append(f"{column.nunique():,} values")
+    return ", ".join(words)
+
+
+def _order(column: pd.Series[Any], descending: bool) -> np.ndarray[Any, Any]:
+    """The positions of a column's values in order."""
+    import numpy as np
+
+    if column.dtype != object:
+        return column.sort_values(ascending=not descending, kind="stable", na_position="last").index.to_numpy()
+    values, missing = column.tolist(), column.isna().to_numpy()
+    present = sorted(np.flatnonzero(~missing).tolist(), key=lambda n: _key(values[n]), reverse=descending)
+    return np.array([*present, *np.flatnonzero(missing)], int)
+
+
+# Any: a cell
+def _key(cell: Any) -> tuple[int, Any]:
+    return (0, cell) if isinstance(cell, (int, float)) else (1, str(cell))
+
+
+def _containing(column: pd.Series[Any], needle: str) -> np.ndarray[Any, Any]:
+    """A mask of the values with a string, in any case."""
+    from pandas.api import types
+
+    if column.dtype != object and types.is_string_dtype(column.dtype):
+        texts = column
+    else:
+        texts = column.astype("string") if types.is_numeric_dtype(column.dtype) else column.map(text)
+    return texts.str.contains(needle, case=False, regex=False).fillna(False).to_numpy(bool)
+
+
+def _comparing(column: pd.Series[Any], sign: str, value: str) -> np.ndarray[Any, Any]:
+    """A mask of the values that compare with a number, or are equal to a text."""
+    import pandas as pd
+
+    try:
+        number = float(value)
+    except ValueError:
+        same = column.map(text).str.lower() == value.lower()
+        return same.to_numpy(bool) & (sign == "=")
+    numbers = column if _is_number(column) else pd.to_numeric(column, errors="coerce")
+    return _SIGNS[sign](numbers, number).fillna(False).to_numpy(bool)  # type: ignore[no-any-return]
