@@ -331,8 +331,7 @@ def test_a_gate_refuses_its_own_thread_and_waits_for_others():
         borrower = threading.Thread(target=lambda: (entered.append(gate.enter(1)), gate.leave()))
         borrower.start()
         borrower.join()
-    gate.exclusive = True
-    with gate.lent():
+    with gate.exclusive(), gate.lent():
         late = threading.Thread(target=lambda: entered.append(gate.enter(0.01)))
         late.start()
         late.join()

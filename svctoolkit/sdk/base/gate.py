@@ -24,8 +24,7 @@ class Gate:
         self._lock = threading.RLock()
         self._inside = False
         self._returning: deque[None] = deque()  # one for each thread that waits to get the gate back
-        #: Set within a transaction, when even `lent` must not let other threads in.
-        self.exclusive = False
+        self._is_exclusive = False
 
     def enter(self, timeout: float = -1) -> bool:
         """Acquire the gate within `timeout` seconds (-1: no limit). After True, the caller must call `leave`."""
@@ -59,6 +58,15 @@ class Gate:
         return True
 
     @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Let no other thread enter within the `with`, not even if this one lends the gate: in a transaction."""
+        before, self._is_exclusive = self._is_exclusive, True
+        try:
+            yield
+        finally:
+            self._is_exclusive = before
+
+    @contextmanager
     def lent(self) -> Iterator[None]:
         """Let other threads enter within the `with`, although the interrupted code of this thread holds the gate.
 
@@ -70,7 +78,7 @@ class Gate:
             return
         was_inside, interrupted = self._inside, False
         self._lock.release()
-        if not self.exclusive:
+        if not self._is_exclusive:
             with suppress(RuntimeError):
                 self._lock.release()  # raises if the interrupted code does not hold it
                 interrupted = True

@@ -20,6 +20,8 @@ from svctoolkit.sdk.base.settings import new_id
 Kind = Literal["cloud", "device"]
 TABLES: dict[Kind, str] = {"cloud": "events", "device": "device_events"}
 BATCH_BYTES = 500 * 1024
+#: What an event needs in a request in addition to its JSON: `sentAt` and a comma.
+ROW_BYTES = 40
 SECONDS = 60.0
 _OWNERS: set[str] = set()
 
@@ -65,14 +67,34 @@ def claim(connection: sqlite3.Connection, kind: Kind, source: str, who: str, lim
     events = connection.execute(query, (source, before or 0, limit)).fetchall()
     users = [user for _, _, user in events]
     if events and before is not None:
-        users = _undisturbed(users, _users_before(connection, kind, source, who, before))
+        users = undisturbed(users, _users_before(connection, kind, source, who, before))
     rows = within_size([(id, body) for id, body, _ in events[: len(users)]])
     if not rows:
         return None
     batch = Batch(rows, kind, new_id(), users[: len(rows)])
-    values = (batch.token, kind, source, rows[0][0], rows[-1][0], who, now + SECONDS)
-    connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?,?)", values)
+    add(connection, batch.token, kind, source, (rows[0][0], rows[-1][0]), who, now)
     return batch
+
+
+def add(
+    connection: sqlite3.Connection, token: str, kind: Kind, source: str, ends: tuple[int, int], who: str, now: float
+) -> None:
+    """Within a transaction: claim the events from the first to the last of `ends`."""
+    values = (token, kind, source, *ends, who, now + SECONDS)
+    connection.execute("INSERT INTO claims VALUES(?,?,?,?,?,?,?)", values)
+
+
+def users_ahead(connection: sqlite3.Connection, source: str, who: str) -> list[str] | None:
+    """Return the users of all waiting events outside the claims of `who`, which newer events must not overtake.
+
+    None if there are events that could be claimed: they have to be sent first.
+    """
+    (last,) = connection.execute("SELECT max(id) FROM events WHERE source=?", (source,)).fetchone()
+    if last is None:
+        return []
+    claims = connection.execute("SELECT max(last) FROM claims WHERE kind='cloud' AND source=?", (source,))
+    (before,) = claims.fetchone()
+    return None if before is None or before < last else _users_before(connection, "cloud", source, who, before)
 
 
 def _users_before(connection: sqlite3.Connection, kind: Kind, source: str, who: str, last: int) -> list[str]:
@@ -90,7 +112,7 @@ def _users_before(connection: sqlite3.Connection, kind: Kind, source: str, who: 
     return users
 
 
-def _undisturbed(users: list[str], before: Sequence[str]) -> list[str]:
+def undisturbed(users: list[str], before: Sequence[str]) -> list[str]:
     """Return the leading `users` that share no ID with those `before` them."""
     if not before:
         return users
@@ -131,13 +153,13 @@ def settle(connection: sqlite3.Connection, batch: Batch, ids: Sequence[int]) -> 
 
 def within_size(rows: list[Row]) -> list[Row]:
     """Return the first events that fit into one request, at least one."""
-    if sum([len(body) for _, body in rows]) + 40 * len(rows) < BATCH_BYTES - 64:
+    if sum([len(body) for _, body in rows]) + ROW_BYTES * len(rows) < BATCH_BYTES - 64:
         return rows
     fitting: list[Row] = []
     size = 0
     for row in rows:
         # At least one event per request, even if it alone exceeds the limit: the data plane decides about it.
-        size += len(row[1]) + 40  # its sentAt and comma
+        size += len(row[1]) + ROW_BYTES
         if fitting and size > BATCH_BYTES - 64:
             break
         fitting.append(row)

@@ -92,19 +92,17 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One write transaction. If it raises `StorageError` or `sqlite3.Error`, it was rolled back."""
         connection = self.connection()
-        # Signal handlers look at this: they must not use the connection inside an open transaction.
-        before, self.gate.exclusive = self.gate.exclusive, True
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            yield connection
-            connection.execute("COMMIT")
-            self.pages += _PAGES_OF_A_TRANSACTION
-        except BaseException:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
-        finally:
-            self.gate.exclusive = before
+        # Signal handlers must not use the connection inside an open transaction.
+        with self.gate.exclusive():
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield connection
+                connection.execute("COMMIT")
+                self.pages += _PAGES_OF_A_TRANSACTION
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+                raise
 
     def repair(self, error: Exception) -> bool:
         """Replace the file if `error` says that it is damaged. Return whether to try again."""

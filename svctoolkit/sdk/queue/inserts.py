@@ -20,10 +20,11 @@ _FORGET = "DELETE FROM device_events WHERE id <= (SELECT max(id) FROM device_eve
 
 
 class Stored(NamedTuple):
-    """Events that were stored for the cloud, those of forgotten users that were not, those that device mode misses, and
-    the pages of the database written."""
+    """Events that were stored for the cloud, and their IDs; the numbers of those of forgotten users that were not, of
+    those that device mode misses, and of the database's pages that were written."""
 
-    cloud: int
+    kept: Sequence[MemoryEvent]
+    ids: range
     forgotten: int
     missed: int
     pages: int
@@ -36,19 +37,21 @@ def insert(
     events, forgotten = erasure.split(events, erasure.orders(connection))
     cloud = [event for event in events if event.cloud]
     device = [event for event in events if event.device]
-    _insert(connection, "cloud", source, origin, cloud)
+    last = _insert(connection, "cloud", source, origin, cloud)
     _insert(connection, "device", source, origin, device)
     missed = connection.execute(_FORGET, (device_limit,)).rowcount if device else 0
-    return Stored(len(cloud), forgotten, missed, sum(len(event.body) for event in events) // _PAGE + 1)
+    pages = sum(len(event.body) for event in events) // _PAGE + 1
+    # Nothing else inserts within the transaction, so the IDs are contiguous.
+    return Stored(cloud, range(last - len(cloud) + 1, last + 1), forgotten, missed, pages)
 
 
-def _insert(
-    connection: sqlite3.Connection, kind: Kind, source: str, origin: str, events: Sequence[MemoryEvent]
-) -> None:
+def _insert(connection: sqlite3.Connection, kind: Kind, source: str, origin: str, events: Sequence[MemoryEvent]) -> int:
+    """Insert the events in their order; return the ID of the last one."""
+    last = 0
     for start in range(0, len(events), _ROWS):
         part = events[start : start + _ROWS]
         rows = ",".join(["(?1,?2,?,?,?)"] * len(part))
         values = chain.from_iterable((event.at, event.body, event.user) for event in part)
-        connection.execute(
-            f"INSERT INTO {TABLES[kind]}(source, origin, at, body, user) VALUES{rows}", (source, origin, *values)
-        )
+        statement = f"INSERT INTO {TABLES[kind]}(source, origin, at, body, user) VALUES{rows}"
+        last = connection.execute(statement, (source, origin, *values)).lastrowid or 0
+    return last

@@ -1,7 +1,8 @@
 """Journals: a file per process that events are appended to before a call returns, with one write and no lock.
 
-The worker moves them into the database, together with its position in the journal, in one transaction. The owner of a
-journal holds a lock on it; when a process ends, the system releases the lock, and another process adopts the journal.
+The worker sends full batches straight from there, see `flights`, and moves everything else into the database. Up to its
+position in the journal, which the database keeps, all events are delivered or stored. The owner of a journal holds a
+lock on it; when a process ends, the system releases the lock, and another process adopts the journal.
 
 Format, version 1: records, one after the other. Each is the 4 bytes F5 53 4A 31, the length of its content and the
 CRC-32 of its content (unsigned, 32 bits, little-endian), then the content. The first record's content is the source and
@@ -35,11 +36,12 @@ SUFFIX = ".journal"
 _UNLOCKED = ".new"
 #: A process that needs longer than this to lock a new journal may lose it, before anything is in it.
 _STRAY_SECONDS = 60.0
-#: A journal is replaced when its events are in the database and it is this long; beyond `FULL`, nothing is appended.
+#: A journal is replaced when it is this long and its events were read; beyond `FULL`, nothing is appended.
 LONG = 4 << 20
 FULL = 64 << 20
 #: Bytes that are read at a time; longer than any record, because an event has at most 32 KB.
 CHUNK = 1 << 20
+_LONGEST = 64 << 10  # of one record
 _MARK = b"\xf5SJ1"
 _HEAD = struct.Struct("<4sII")
 _EVENT = struct.Struct("<dBI")
@@ -91,9 +93,14 @@ class Journal:
         return max(0, self._appended - self.taken)
 
     @property
-    def has_news(self) -> bool:
-        """Whether there is anything after `position`."""
-        return os.fstat(self._file).st_size > self.position
+    def size(self) -> int:
+        return os.fstat(self._file).st_size
+
+    @property
+    def next_at(self) -> float | None:
+        """When the event at `position` was recorded; None if there is no whole record."""
+        entries = self.read(1, _LONGEST)[0] if self._file >= 0 else []
+        return entries[0].at if entries else None
 
     @property
     def is_removed(self) -> bool:
@@ -120,9 +127,12 @@ class Journal:
             self._writers.pop()
         return True
 
-    def read(self) -> tuple[list[Entry], int]:
-        """Return the events after `position` and the position after them. To continue, set `position` and `taken`."""
-        return _read(self._file, self.position)
+    def read(self, most: int = CHUNK, size: int = CHUNK) -> tuple[list[Entry], int]:
+        """Return the events after `position` and the position after them. To continue, set `position` and `taken`.
+
+        They are at most `most` events, and their records have at most `size` bytes.
+        """
+        return _read(self._file, self.position, most, size)
 
     def retire(self) -> None:
         """Append nothing more."""
@@ -134,7 +144,7 @@ class Journal:
         return self._is_retired and not self._writers
 
     def remove(self) -> None:
-        """Remove the file: all of it is in the database."""
+        """Remove the file: all of it is delivered or in the database."""
         # Emptied as well: if its directory was renamed, its events must not be adopted again.
         with suppress(OSError):
             os.ftruncate(self._file, 0)
@@ -234,7 +244,7 @@ class Reader:
 
     @property
     def is_removed(self) -> bool:
-        """Whether the file was removed: all of it is in the database."""
+        """Whether the file was removed: all of it is delivered or in the database."""
         return os.fstat(self._file).st_nlink == 0
 
     @property
@@ -313,11 +323,11 @@ def _header(file: int) -> tuple[str, str, int]:
     return source, origin, end
 
 
-def _read(file: int, position: int) -> tuple[list[Entry], int]:
-    data = os.pread(file, CHUNK, position)
+def _read(file: int, position: int, most: int = CHUNK, size: int = CHUNK) -> tuple[list[Entry], int]:
+    data = os.pread(file, size, position)
     entries: list[Entry] = []
     place = 0
-    while (end := _record(data, place)) is not None:
+    while len(entries) < most and (end := _record(data, place)) is not None:
         entries.append(_entry(data, place + _HEAD.size, end))
         place = end
     if place or not data:

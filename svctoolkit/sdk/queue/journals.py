@@ -11,6 +11,7 @@ from contextlib import suppress
 from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.settings import MEMORY
 from svctoolkit.sdk.queue.journal import (
+    CHUNK,
     IS_SUPPORTED,
     LONG,
     Entry,
@@ -34,7 +35,8 @@ _KEY = "journal "
 class Journals:
     """Appends events from any thread without a lock; everything else needs a lock around it.
 
-    The position up to which a journal is in the database is stored there, under the journal's name.
+    The position up to which a journal is settled (its events are delivered, or in the database) is stored in the
+    database, under the journal's name.
     """
 
     def __init__(self, database: str, source: str, origin: str) -> None:
@@ -77,14 +79,26 @@ class Journals:
     @property
     def has_news(self) -> bool:
         """Whether there is anything to read."""
-        return any(journal.has_news for journal in list(self._open))
+        return any(journal.size > journal.position for journal in list(self._open))
 
-    def read(self) -> tuple[Journal, list[Entry], int] | None:
-        """Return the oldest journal with unread events, those events, and the position after them."""
+    @property
+    def next_at(self) -> float | None:
+        """When the next event to read was recorded; None if there is none."""
+        return next((at for journal in list(self._open) if (at := journal.next_at) is not None), None)
+
+    def sizes(self) -> dict[Journal, int]:
+        """Return the sizes of all journals."""
+        return {journal: journal.size for journal in list(self._open)}
+
+    def read(self, most: int = CHUNK, size: int = CHUNK) -> tuple[Journal, list[Entry], int] | None:
+        """Return the oldest journal with unread events, those events, and the position after them.
+
+        They are at most `most` events, and their records have at most `size` bytes.
+        """
         for journal in list(self._open):
             # Asked before reading: whatever a last writer wrote is in the file then.
             is_finished = journal.is_finished
-            entries, position = journal.read()
+            entries, position = journal.read(most, size)
             if position > journal.position:
                 return journal, entries, position
             # The next journal may hold a later event of a thread that is still writing to this one.
@@ -101,7 +115,11 @@ class Journals:
 
     def store_positions(self, connection: sqlite3.Connection) -> dict[str, int]:
         """Within the transaction that stores the events: store how far the journals were read. See `stored`."""
-        positions = {j.name: j.position for j in self._open if self._stored.get(j.name) != j.position}
+        return self.store(connection, {journal: journal.position for journal in self._open})
+
+    def store(self, connection: sqlite3.Connection, settled: dict[Journal, int]) -> dict[str, int]:
+        """Within a transaction: store up to which positions the events are delivered or stored. See `stored`."""
+        positions = {j.name: position for j, position in settled.items() if self._stored.get(j.name) != position}
         statement = "INSERT OR REPLACE INTO state VALUES(?,?)"
         connection.executemany(statement, [(_KEY + name, str(position)) for name, position in positions.items()])
         return positions
@@ -111,7 +129,7 @@ class Journals:
         self._stored |= positions
 
     def tidy(self, connection: sqlite3.Connection) -> None:
-        """Replace a journal that is long or was removed, and remove those that are completely in the database."""
+        """Replace a journal that is long or was removed, and remove those that are completely settled."""
         current = self._current
         if current is not None and (current.position > LONG or current.is_removed):
             self._replace(current)
@@ -171,9 +189,9 @@ class Journals:
         return False
 
     def unmoved(self, connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
-        """Return the journals of other processes with events of this source that are not in the database.
+        """Return the journals of other processes with events of this source that are not settled.
 
-        For each, the position up to which it is in the database, and its size.
+        For each, the position up to which it is settled, and its size.
         """
         found: dict[str, tuple[int, int]] = {}
         for path in self._others():
@@ -229,6 +247,6 @@ class Journals:
 
 
 def stored_position(connection: sqlite3.Connection, name: str) -> int | None:
-    """Return the position up to which a journal is in the database; None if nothing of it is, or it was removed."""
+    """Return the position up to which a journal is settled; None if nothing of it is, or it was removed."""
     row = connection.execute("SELECT value FROM state WHERE key=?", (_KEY + name,)).fetchone()
     return None if row is None else int(row[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from svctoolkit.sdk.queue.claims import Kind, Row
@@ -80,11 +80,20 @@ class Memory:
         self.number([event])
         self.events.append(event)
 
-    def number(self, events: Iterable[MemoryEvent]) -> None:
+    def number(self, events: Sequence[MemoryEvent]) -> None:
         """Give events their IDs: negative, so that they never collide with those of the database."""
-        for event in events:
-            self._last_id -= 1
-            event.id = self._last_id
+        first = self.take_ids(len(events))
+        for place, event in enumerate(events):
+            event.id = first - place
+
+    def take_ids(self, number: int) -> int:
+        """Reserve the IDs of `number` events, each smaller by 1 than the one before it; return the first."""
+        self._last_id -= number
+        return self._last_id + number - 1
+
+    def take_back(self, events: Iterable[MemoryEvent]) -> None:
+        """Sort in events that have their IDs."""
+        self.events = deque(sorted([*self.events, *events], key=lambda event: -event.id))
 
     def _trim(self) -> list[bytes]:
         """Drop the oldest events that are in no file until `LIMIT` bytes are left; return their JSON."""

@@ -1,13 +1,13 @@
 """The queue of events: stored, claimed, finished, parked, counted.
 
 Several processes share one file. A process claims the events it is about to send; the others claim later ones. No call
-waits for any of this: its event is in a journal, from where it gets into the queue's file.
+waits for any of this: its event is in a journal, from where it is sent, or gets into the queue's file.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base.settings import MEMORY
@@ -16,8 +16,8 @@ from svctoolkit.sdk.queue.access import FAILURES, PATIENCE
 from svctoolkit.sdk.queue.claims import Batch, Kind, Parked, Row
 from svctoolkit.sdk.queue.contents import Listed, Numbers
 from svctoolkit.sdk.queue.database import is_busy
+from svctoolkit.sdk.queue.direct import STORED, Direct
 from svctoolkit.sdk.queue.memory import MemoryEvent
-from svctoolkit.sdk.queue.retention import Retention
 from svctoolkit.sdk.queue.undeleted import delete_exactly
 
 _PAGE = 4096
@@ -25,13 +25,11 @@ _PAGE = 4096
 _ADOPTION_SECONDS = 2.0
 #: How long a client that starts waits for another one that is adopting journals.
 _START_SECONDS = 2.0
-_BEYOND_ALL = 1 << 62
-_STEP_BYTES = 2 << 20
 _LOOKS = 20
 _UNSETTLED: Batch | None = Batch((), "cloud", "")
 
 
-class Queue(Retention):
+class Queue(Direct):
     """The queue of one source: claims, finishes, parks and counts the events that `Spool` stores."""
 
     def close(self) -> None:
@@ -39,6 +37,7 @@ class Queue(Retention):
 
         def close(connection: sqlite3.Connection) -> None:
             self._to_disk()
+            self._store_settled(connection)
             self._journals.retire()
             self._journals.tidy(connection)
             # A queue in memory is only closed when it is empty: its events would be lost.
@@ -50,6 +49,7 @@ class Queue(Retention):
 
     def after_fork(self) -> None:
         self._memory.forget()  # they belong to the parent process
+        self._flights.forget()
         self.count = self._parked = self.arrived = 0  # counted again before the next use
         self._journals.after_fork()
         self._undeleted.forget()
@@ -65,16 +65,14 @@ class Queue(Retention):
 
         def claim(connection: sqlite3.Connection) -> Batch | None:
             nonlocal takes_nothing
-            # Newer events are not needed yet: store them after these are sent, or while they are under way.
-            enough = kind == "cloud" and self.count >= limit
+            # Newer events are not needed yet: they are sent from the journal, or stored after these are sent.
+            enough = kind == "cloud" and (self.count >= limit or (self._memory.is_empty and self._journals.has_news))
             takes_nothing = not (enough or self._try_to_disk())
             try:
-                with self._database.transaction():
-                    # First delete what an earlier, failed write could not delete, or it would be claimed and sent
-                    # again.
-                    deleted = self._undeleted.delete(connection)
-                    batch = claims.claim(connection, kind, self.source, self._owner, limit, self._clock())
-                self._forget_undeleted(deleted)
+                batch = self._claim_stored(connection, kind, limit)
+                if batch is None and enough and (batch := self._claim_in_journal(connection, limit)) is None:
+                    takes_nothing = not self._try_to_disk()
+                    batch = self._claim_stored(connection, kind, limit)
                 return batch
             except FAILURES as error:
                 # Another process holds the write lock: it sends its own events, so this one can wait for its turn.
@@ -92,6 +90,14 @@ class Queue(Retention):
         # if the file takes nothing: otherwise they are on their way into it.
         if batch is None and takes_nothing and not self._access.is_locked:
             return self._claim_in_memory(kind, limit)
+        return batch
+
+    def _claim_stored(self, connection: sqlite3.Connection, kind: Kind, limit: int) -> Batch | None:
+        with self._database.transaction():
+            # First delete what an earlier, failed write could not delete, or it would be claimed and sent again.
+            deleted = self._undeleted.delete(connection)
+            batch = claims.claim(connection, kind, self.source, self._owner, limit, self._clock())
+        self._forget_undeleted(deleted)
         return batch
 
     def _claim_in_memory(self, kind: Kind, limit: int) -> Batch | None:
@@ -118,6 +124,19 @@ class Queue(Retention):
 
         With `then`, also claim up to `then` further events in the same transaction, and return them as `claim` does.
         """
+        if self._flights.of(batch) is not None:
+            finished = len(delivered) + len(parked)
+
+            def end_flight(connection: sqlite3.Connection) -> Batch | None:
+                return self._end_flight(connection, batch, delivered, finished, then)
+
+            end = self._access.run(end_flight, _UNSETTLED, patience=PATIENCE)
+            if end is _UNSETTLED:
+                self._abandon(batch, delivered, parked)
+                return None
+            if end is not STORED:
+                return end or self._following(then)
+        batch, delivered, parked = self._flights.in_database(batch, delivered, parked)
         rows = [*delivered, *((event.id, event.body) for event in parked)]
 
         def finish(_: sqlite3.Connection) -> Batch | None:
@@ -142,7 +161,7 @@ class Queue(Retention):
         following = self._access.run(finish, _UNSETTLED, patience=PATIENCE)
         # None is a valid result (nothing more to claim), so failure needs its own marker.
         if following is not _UNSETTLED:
-            return following
+            return following or (self._following(then) if batch.kind == "cloud" else None)
         # Not writable: remember what must not be sent again, and drop what cannot be parked.
         self._undeleted.remember(batch, rows)
         self._conclude(batch, rows, len(delivered), [event.body for event in parked])
@@ -158,7 +177,10 @@ class Queue(Retention):
         return deleted if batch.kind == "cloud" else 0
 
     def _conclude(self, batch: Batch, rows: Sequence[Row], delivered: int, refused: list[bytes]) -> None:
-        self._memory.finish(batch.kind, (id for id, _ in rows))
+        found = self._memory.finish(batch.kind, (id for id, _ in rows))
+        if not batch.token:
+            # The others are in the file by now: whoever sends them from there counts them.
+            delivered -= sum([id < 0 for id, _ in rows]) - found
         if batch.kind == "cloud":
             self._reporter.count("delivered", delivered)
         if refused:
@@ -176,32 +198,8 @@ class Queue(Retention):
     @property
     def waiting(self) -> int:
         """Number of waiting events, without reading the disk."""
-        return self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + self._unsorted
-
-    @property
-    def _unsorted(self) -> int:
-        """Number of events that are recorded, but not counted yet."""
-        return self._memory.unsorted + self._journals.unread
-
-    def last_id(self, kind: Kind = "cloud", *, patience: float = PATIENCE) -> int:
-        """Return the ID of the newest event as a mark; larger than every ID if the file cannot be read."""
-        # If the file cannot be read, a mark beyond all IDs makes `flush` wait for everything.
-
-        # In steps, so that the worker can send in between. Events that are recorded meanwhile do not count.
-        end = self._reporter.stored + self._unsorted
-        while self._access.run(lambda _: self._to_disk(_STEP_BYTES), False, patience=patience):
-            if self._reporter.stored >= end:
-                break
-
-        def last_id(_: sqlite3.Connection) -> int:
-            if self._reporter.stored < end or not self._memory.is_empty:
-                self._to_disk()
-            connection = self._database.connection()
-            # Whoever flushes may have waited for the process that left a journal.
-            self._adopt(connection, 0.0)
-            return contents.last_id(connection, kind)
-
-        return self._access.run(last_id, _BEYOND_ALL, patience=patience)
+        counted = self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + self._flights.number
+        return counted + self._unsorted
 
     @property
     def has_orphans(self) -> bool:
@@ -214,19 +212,13 @@ class Queue(Retention):
         nothing: dict[str, tuple[int, int]] = {}
         return self._access.run(self._journals.unmoved, nothing, patience=PATIENCE)
 
-    def pending(self, upto: int) -> bool:
-        """Return whether an event up to the mark `upto` still has to be sent."""
-        if len(self._memory) or self._unsorted:
-            return True
-        return self._access.run(
-            lambda c: contents.is_pending(c, self.source, upto, self._undeleted.rows["cloud"]), False, patience=PATIENCE
-        )
-
     def numbers(self) -> tuple[Numbers, dict[str, int]]:
         """Return a consistent snapshot of the queue's numbers and the client's counts."""
 
         def numbers(connection: sqlite3.Connection) -> tuple[Numbers, dict[str, int]]:
-            self._try_to_disk()
+            # Storing applies the limits; but what is being sent straight from the journal needs no copy.
+            if not self._flights.number:
+                self._try_to_disk()
             if (version := contents.version(connection)) != self._version:
                 self._recount(connection, version)
             self._parked = contents.count(connection, self.source, "parked")
@@ -241,10 +233,10 @@ class Queue(Retention):
             unsorted = self._unsorted
             counts = self._reporter.counts()
             counts["recorded"] += unsorted
-            waiting = self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + unsorted
+            waiting = self.count - len(self._undeleted.rows["cloud"]) + len(self._memory) + self._flights.number
             if before == (self.count, self._reporter.stored):
                 break
-        return Numbers(waiting, self._parked, self._memory.unsafe, self.arrived), counts
+        return Numbers(waiting + unsorted, self._parked, self._memory.unsafe, self.arrived), counts
 
     def listing(self) -> list[Listed]:
         """Return every event in the queue, oldest first."""
@@ -261,10 +253,11 @@ class Queue(Retention):
         memory = [Listed(event.id, event.at, "memory", 0, "", event.body) for event in unstored]
         return [event for event in stored if event.state != "waiting" or event.id not in gone] + memory
 
-    def refresh(self, *, open_file: bool = False) -> bool:
+    def refresh(self, *, open_file: bool = False, keep: Callable[[], bool] = lambda: False) -> bool:
         """Detect changes by other processes: a replaced file, other events. Return whether anything changed.
 
-        A closed file stays closed, unless `open_file`.
+        A closed file stays closed, unless `open_file`. If `keep` returns True, events stay in the journal: they are
+        about to be sent.
         """
 
         if not open_file and not self._database.is_open and self._memory.is_empty and not self._unsorted:
@@ -276,8 +269,11 @@ class Queue(Retention):
                 self._move(connection)
                 if self._memory.is_empty and not self._unsorted:  # no file is needed now
                     return True
-            self._to_disk()
+            # Asked here, because more events may have been recorded while this waited for the gate.
+            if not self._memory.is_empty or not keep():
+                self._to_disk()
             connection = self._database.connection()
+            self._store_settled(connection)
             self._journals.prepare()
             self._follow_orders(connection)
             self._journals.tidy(connection)
@@ -302,8 +298,10 @@ class Queue(Retention):
         if self._database.gate.enter(PATIENCE):
             try:
                 other._sort_in()
-                for event in other._memory.all():
+                under_way = [event for flight in other._flights.under_way for event in flight.events()]
+                for event in [*under_way, *other._memory.all()]:
                     self._memory.append(event)
+                other._flights.forget()
                 other._memory.forget()
                 self._journals.take(other._journals)
                 self._try_to_disk()

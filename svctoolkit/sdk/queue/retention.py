@@ -60,7 +60,9 @@ class Retention(Spool):
         before = self._clock() - seconds
 
         def expire(connection: sqlite3.Connection) -> None:
-            self._try_to_disk()
+            next_at = self._journals.next_at
+            if not self._memory.is_empty or self._memory.unsorted or (next_at is not None and next_at < before):
+                self._try_to_disk()
             # Only if the disk takes nothing: they stay in memory, and could be sent from there.
             old = self._memory.take_older(before)
             waiting = self._delete_older(connection, "events", before, "cloud")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base.reporter import Reporter
@@ -14,6 +14,7 @@ from svctoolkit.sdk.base.timing import Alarm
 from svctoolkit.sdk.queue import claims, contents, erasure, inserts
 from svctoolkit.sdk.queue.access import FAILURES, MOMENT, Access
 from svctoolkit.sdk.queue.database import Database
+from svctoolkit.sdk.queue.flights import Flights
 from svctoolkit.sdk.queue.inserts import Stored
 from svctoolkit.sdk.queue.journal import IS_SUPPORTED, Entry
 from svctoolkit.sdk.queue.journals import Journals
@@ -26,8 +27,8 @@ from svctoolkit.sdk.queue.undeleted import Undeleted
 class Spool:
     """Stores the events of one source. Above `limit`, the oldest are dropped. Disk errors are reported, not raised.
 
-    A call appends its event to a journal and returns. Whoever next looks at the queue, mostly the worker, moves the
-    events from there into the database. `origin` identifies the client that recorded an event.
+    A call appends its event to a journal and returns. The worker sends full batches from there, see `flights`; whatever
+    else looks at the queue moves the events into the database. `origin` identifies the client that recorded an event.
     """
 
     def __init__(
@@ -51,8 +52,10 @@ class Spool:
         self.states = States(self._access, source)
         self.sources = Sources(self._access, self.states, source)
         self._memory = Memory()
+        self._flights = Flights()
         self._journals = Journals(database.path, source, origin)
         self._undeleted = Undeleted()
+        self._newest = 0  # the ID of the newest event that came from a journal or from memory
         self._adoption = Alarm(clock)
         self._version = -1
         self._erased_at = clock()  # the time of the last order to forget a user that the journal follows
@@ -114,37 +117,44 @@ class Spool:
 
         Raises `FAILURES`.
         """
-        gate = self._database.gate
         # A signal handler must not lend the gate while events are neither in the journal nor in memory.
-        before, gate.exclusive = gate.exclusive, True
-        try:
-            while self._memory.unsorted or self._journals.has_news or not self._memory.is_empty:
+        with self._database.gate.exclusive():
+            while self._memory.unsorted or self._journals.has_news or not self._memory.is_empty or self._flights.number:
                 stored = self._reporter.stored
                 self._sort_in(step or LIMIT)
-                if not self._memory.is_empty:
+                if not self._memory.is_empty or self._flights.number:
                     self._access.attempt(self._write_memory)
                     self._access.recover()
                 elif self._reporter.stored == stored:
                     break  # what is left in the journal is not a whole record
                 if step:
                     return True
-            return False
-        finally:
-            gate.exclusive = before
+        return False
 
     def _write_memory(self, _: sqlite3.Connection) -> None:
         events, none = self._memory.all(), deque[MemoryEvent]()
         with self._database.transaction() as connection:
-            stored = inserts.insert(connection, self.source, self._origin, events, self._limit)
+
+            def insert(events: Sequence[MemoryEvent]) -> Stored:
+                return inserts.insert(connection, self.source, self._origin, events, self._limit)
+
+            # Older than what is in memory.
+            landed = self._flights.land(connection, insert, self.source, self._owner, self._clock())
+            stored = insert(events)
             positions = self._journals.store_positions(connection)
-        waited, number = self._memory.unsafe, stored.cloud
+        everything = [*landed.values(), stored]
+        waited, number = self._memory.unsafe, sum(len(part.kept) for part in everything)
         # Without a call in between, as above.
         self.count += number
+        self._flights.number = 0
         self._memory.events = none
         self._memory.for_devices_only = 0
-        self._note(stored)
+        self._flights.landed(landed)
+        self._newest = max(self._newest, *(part.ids.stop - 1 for part in everything))
+        for part in everything:
+            self._note(part)
+            self._reporter.drop("forgotten", [], part.forgotten)
         self._journals.stored(positions)
-        self._reporter.drop("forgotten", [], stored.forgotten)
         if waited and self._database.path != MEMORY:
             self._reporter.log(LogLevel.INFO, "stored %d event(s) that waited in memory", waited)
         if self.count > self._limit:
@@ -173,7 +183,7 @@ class Spool:
             with self._database.transaction():
                 stored = inserts.insert(connection, orphan.source, orphan.origin, events, self._limit)
                 self._journals.store_orphan(connection, orphan)
-            number = stored.cloud
+            number = len(stored.kept)
             if orphan.source == self.source:
                 self.count += number
                 self.arrived += number

@@ -11,6 +11,7 @@ from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.timing import Alarm
 from svctoolkit.sdk.base.transport import Transport
 from svctoolkit.sdk.queue.access import PATIENCE
+from svctoolkit.sdk.queue.direct import Mark
 from svctoolkit.sdk.queue.queue import Queue
 from svctoolkit.sdk.sending.pause import Cause, Pause
 from svctoolkit.sdk.sending.sender import Sender, Step
@@ -64,7 +65,8 @@ class Dispatcher:
 
     def tick(self) -> None:
         # Another process may have reset the identity or replaced the file since the last tick.
-        self._sender.anonymous_id = self._synchronize(self._queue.refresh())
+        # What can be sent now needs no copy in the queue's file.
+        self._sender.anonymous_id = self._synchronize(self._queue.refresh(keep=self.due))
         if self._settings.max_age is not None:
             self._queue.expire(self._settings.max_age)
         if self.pause.probe_due:
@@ -107,10 +109,10 @@ class Dispatcher:
     def wait(self) -> float:
         return self._sender.retry.remaining
 
-    def mark(self, patience: float) -> int:
-        return self._queue.last_id(patience=min(patience, PATIENCE))
+    def mark(self, patience: float) -> Mark:
+        return self._queue.mark(min(patience, PATIENCE))
 
-    def pending(self, upto: int) -> bool:
+    def pending(self, upto: Mark) -> bool:
         return self._sender.will_send(upto) or self._queue.pending(upto)
 
     def after_fork(self) -> None:

@@ -19,6 +19,7 @@ from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.timing import Alarm, iso
 from svctoolkit.sdk.base.transport import Answering, Request, Transport
 from svctoolkit.sdk.queue.claims import Batch, Parked, Row
+from svctoolkit.sdk.queue.direct import Mark
 from svctoolkit.sdk.queue.queue import Queue
 from svctoolkit.sdk.sending.answers import Answer, Verdict, basic, describe, retry_after, verdict
 from svctoolkit.sdk.sending.http import HttpTransport
@@ -107,9 +108,9 @@ class Sender:
             self._following = self._store_last(size, 0)
         return self._conclude(answer, failed)
 
-    def will_send(self, upto: int) -> bool:
-        """Return whether events up to the mark `upto` are claimed for the next step."""
-        return self._following is not None and self._following.rows[0][0] <= upto
+    def will_send(self, upto: Mark) -> bool:
+        """Return whether stored events up to the mark `upto` are claimed for the next step."""
+        return self._following is not None and 0 < self._following.rows[0][0] <= upto.id
 
     def after_fork(self) -> None:
         self._following = self._last = None  # they belong to the parent process

@@ -12,6 +12,7 @@ from typing import Protocol
 from svctoolkit.errors import DeliveryError, is_survivable
 from svctoolkit.sdk.base.gate import Gate, Latch, Wakeup
 from svctoolkit.sdk.base.reporter import Reporter
+from svctoolkit.sdk.queue.direct import Mark
 from svctoolkit.sdk.sending.sender import TIMEOUT, Step
 
 _TICK = 1.0
@@ -36,17 +37,17 @@ class Work(Protocol):
     def wait(self) -> float:
         """Return the seconds until the next attempt."""
 
-    def mark(self, patience: float) -> int:
-        """Return the newest event's ID as a mark. Wait at most `patience` seconds for the queue's file."""
+    def mark(self, patience: float) -> Mark:
+        """Return a mark at the newest event. Wait at most `patience` seconds for the queue's file."""
 
-    def pending(self, upto: int) -> bool:
+    def pending(self, upto: Mark) -> bool:
         """Return whether an event up to this mark is waiting."""
 
 
 class _Flush:
     """A call that waits until everything up to a mark is sent."""
 
-    def __init__(self, upto: int, timeout: float, patient: bool) -> None:
+    def __init__(self, upto: Mark, timeout: float, patient: bool) -> None:
         self.upto, self.deadline, self.patient = upto, time.monotonic() + timeout, patient
         self.done, self.delivered = Latch(), False
 
@@ -192,10 +193,16 @@ class Worker:
         return bool(self._flushes or self._errands)
 
     def _send_due(self, stop: Latch) -> None:
+        end = time.monotonic() + _TICK
         try:
             while not self._is_called and self._work.due() and not stop.wait(0):
                 if self._work.send(TIMEOUT, asked=False) is not Step.SENT:
                     break
+                # Also if more is recorded all the time than one can send: a tick replaces a long journal.
+                if time.monotonic() >= end:
+                    self._work.release()
+                    self._work.tick()
+                    end = time.monotonic() + _TICK
         finally:
             self._work.release()
 
