@@ -78,7 +78,9 @@ MAY_IMPORT = {
     "lost": (
         "simulations errors display registry events plans destinations delivery pipeline workspace replay results"
     ),
-    "project": "errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner",
+    "project": (
+        "policies errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner"
+    ),
     "mutation": (
         "accepted git errors secrets display events yamlfile plans destinations workspace pipeline runner project"
     ),

@@ -12,8 +12,9 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
-from svctoolkit.events import track
+from svctoolkit.events import samples, track
 from svctoolkit.policies import Arrival, Policies
+from svctoolkit.policies.propose import propose
 from svctoolkit.pytest_plugin import assert_policies
 from svctoolkit.replay import replay
 from svctoolkit.simulations import Loss
@@ -43,6 +44,7 @@ def body(**members: Any) -> dict[str, Any]:
         (body(email=HASH, hashed=[HASH], ean="4006381333931", at=1717171717171), []),
         ({"body": {"FORM": {"data": ['{"user_data": {"em": "a@mail.example"}}']}}}, ["body.FORM.data.*.user_data.em"]),
         (body(email=""), []),
+        (body(client_ip_address="203.0.113.24", at="203.0.113.24"), []),
         (body(email=None, emailOptIn=True), []),
     ],
 )
@@ -395,3 +397,21 @@ def test_a_served_plane_checks_policies_while_it_runs() -> None:
     assert [one["breaches"] for one in of_run] == [0, 2]
     assert (hosts["events"], hosts["items"][0]["breaches"]) == (4, 0)
     assert "hosts" in problem
+
+
+def test_proposed_policies_are_true_today_and_not_of_a_change() -> None:
+    workspace = Workspace.loads(WORKSPACE.replace(", simulate: simulated", ""))
+    events = [*samples().values()]
+
+    proposed = propose(workspace, events)
+    said = {next(name for name in policy if name != "name"): policy for policy in proposed}
+    unchanged = replay(events, workspace, policies=Policies.of(proposed))
+    workspace.transformation("leak", lambda event: {**event, "properties": {"q": "jo@mail.example", "revenue": 1}})
+    workspace.destinations["hook"].transformation = "leak"
+    workspace.destinations["hook"].config["webhookUrl"] = "https://evil.example"
+
+    assert said["hosts"] == {"hosts": ["api.mixpanel.com", "hook.example"]}
+    assert said["agree"]["agree"]["values"] == ["hook.properties.revenue", "mixpanel.properties.revenue"]
+    assert unchanged.policy_breaches == []
+    breached = replay(events, workspace, policies=Policies.of(proposed)).policy_breaches
+    assert {breach.condition for breach in breached} == {"hosts", "no_personal at hook", "agree"}

@@ -10,7 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from svctoolkit import yamlfile
 from svctoolkit.errors import Problem
+from svctoolkit.json_types import Json
+from svctoolkit.policies.propose import propose
 from svctoolkit.project import code, states
 from svctoolkit.project.accounts import add_accounts
 from svctoolkit.project.environments import add_environment
@@ -20,9 +23,16 @@ from svctoolkit.project.names import key_by_name
 from svctoolkit.project.report import Report
 from svctoolkit.project.sources import read
 from svctoolkit.project.suite_files import SuiteFiles, Written
+from svctoolkit.project.suites import sample_events
 from svctoolkit.project.workflows import GITIGNORE, System, pytest_files, workflow_files
 from svctoolkit.workspace import Library, Transformation, Workspace, every_piece, record_written
 
+POLICIES = "policies.yaml"
+_POLICIES_HEAD = """\
+# What is true of the sample events today. Remove what is not a rule, and add what is: svctoolkit docs policies
+# svctoolkit replay EVENTS --policies policies.yaml      checks your events
+# `policies: ../policies.yaml` in a suite, or this list as `policies:` in workspace.yaml, checks suites
+"""
 _HINT = "give another folder: svctoolkit import FILE -o FOLDER"
 
 
@@ -47,7 +57,8 @@ def import_workspace(
     The project contains workspace.yaml, with `$(env:NAME)` for secrets; their values in `.env` (mode 600) and their
     names in `.env.example`; `transformations/`; tracking plans in `tracking/`. `with_suites` adds a suite for each
     destination that runs and for each transformation without a destination, with snapshots of the current output for
-    sample events, and one for each source with a plan, with planned events.
+    sample events, and one for each source with a plan, with planned events. It also adds `policies.yaml` with what is
+    true of the sample events today.
 
     `others` are further exports by the name of the environment that each becomes, such as of a production workspace.
     `ci` adds a workflow that runs the suites without secrets.
@@ -67,7 +78,10 @@ def import_workspace(
         summary = Report(workspace, states.states(workspace), missing, unknown)
         written = SuiteFiles(workspace, draft, environ).write(summary.states) if with_suites else Written()
         summary = replace(summary, scenarios=written.scenarios, varying=written.varying)
-        write_texts(pytest_files(folder) | workflow_files(ci), draft)
+        proposed = propose(workspace, [*sample_events().values()]) if with_suites else []
+        summary = replace(summary, policies=[*dict.fromkeys(_kind(policy) for policy in proposed)])
+        policies = {POLICIES: _POLICIES_HEAD + yamlfile.dump({"policies": proposed})} if proposed else {}
+        write_texts(policies | pytest_files(folder) | workflow_files(ci), draft)
         (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{summary.text()}\n```\n", encoding="utf-8")
         files = move_all(draft, folder, hint=_HINT)
     return replace(summary, files=files)
@@ -141,3 +155,7 @@ def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None
     item.file = file.with_name(f"{file.name}.{'py' if item.language == 'python' else 'js'}")
     (draft / item.file).parent.mkdir(parents=True, exist_ok=True)
     (draft / item.file).write_text(item.code, encoding="utf-8", newline="\n")
+
+
+def _kind(policy: Mapping[str, Json]) -> str:
+    return next(name for name in policy if name != "name")

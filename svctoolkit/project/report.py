@@ -19,7 +19,8 @@ class Report:
 
     `states` says what will happen to the events of each destination (by key); `missing` lists code that was not found,
     `unknown` unsupported parts of the export with their positions, `files` the written files. `scenarios` is the number
-    of generated scenarios, `varying` what they ignore, by suite, because it differs from run to run.
+    of generated scenarios, `varying` what they ignore, by suite, because it differs from run to run. `policies` are the
+    kinds of the proposed policies.
     """
 
     workspace: Workspace
@@ -29,6 +30,7 @@ class Report:
     files: Sequence[Path] = field(default_factory=list)
     scenarios: int = 0
     varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    policies: Sequence[str] = ()
 
     def text(self) -> str:
         """Return the report for a terminal: one line per destination, then what is left to do."""
@@ -58,6 +60,9 @@ class Report:
             yield ""
             yield "ignored by suites, because it differs from run to run:"
             yield from (f"  {suite}: {', '.join(paths)}" for suite, paths in self.varying.items())
+        if self.policies:
+            yield ""
+            yield f"proposed policies, true of sample events today: {', '.join(self.policies)} (policies.yaml)"
         if self.unknown:
             yield ""
             yield "not supported here (kept unchanged), or missing from the export:"

@@ -37,6 +37,9 @@ destinations:
     simulate: simulated   # refuses, drops and holds events as Mixpanel documents it; `svctoolkit docs simulations`
 transformations:
   clean: {language: python, file: clean.py}
+policies:                    # checked by run, replay and serve; `svctoolkit docs policies`
+- hosts: [hook.example, api.mixpanel.com]
+- agree: {on: order_id, values: [hook.properties.revenue, mixpanel.properties.revenue], tolerance: 1%}
 delivery: {mode: record}   # nothing leaves this machine; live sends to the real addresses
 """
 

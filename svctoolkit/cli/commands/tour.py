@@ -53,6 +53,8 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(_terminal.plain(f"{destination} rejects the event: {why}"))
     for finding in _findings(sent):
         _terminal.out(f"\n{_parser.wrap(_terminal.plain(finding))}")
+    for line in _policies(pipeline, event):
+        _terminal.out(f"\n{_parser.wrap(_terminal.plain(line))}")
     for line in _held(pipeline, event, args.simulate):
         _terminal.out(f"\n{_parser.wrap(_terminal.plain(line))}")
     program = _terminal.program()
@@ -197,6 +199,24 @@ def _held(pipeline: Pipeline, event: Mapping[str, Any], level: Level | None) -> 
             yield f"{destination.name} holds {' and '.join(rows) or 'nothing'} of this event; {losses}."
 
 
+def _policies(pipeline: Pipeline, event: Mapping[str, Any]) -> Iterator[str]:
+    """What does not hold of two policies that most teams have."""
+    from svctoolkit.policies import Arrival, Policies
+
+    arrivals = []
+    for key in pipeline.workspace.destinations:
+        sent = [entry.dest_transformed_payload for entry in pipeline.test_destination(key, event).data]
+        arrivals.append(Arrival(key, [one for of in sent if isinstance(of, list) for one in of]))
+    hosts = ["*.google-analytics.com", "*.mixpanel.com", "*.braze.eu"]
+    policies = Policies.of([{"hosts": hosts}, {"no_personal": {}}])
+    breaches = [str(breach) for breach in policies.check(event, arrivals)]
+    if breaches:
+        more = f"; and {len(breaches) - 3} more" if len(breaches) > 3 else ""
+        yield f"Policy {'; '.join(breaches[:3])}{more}."
+    else:
+        yield "Policies hosts and no_personal hold: requests go to known hosts, without e-mail addresses or numbers."
+
+
 def _amounts(lineage: Lineage) -> Iterator[tuple[str, str, float]]:
     """Numbers of the event that the destination stores under a different name."""
     for path, origin in _by_source(lineage).items():
@@ -211,8 +231,8 @@ command = Command(
     description="""
         Run an order through the mappings of Google Analytics 4, Mixpanel and Braze, and show field by field what each
         one receives: the field's name there, and its value if it differs. Then point out the most important
-        difference. Use --event for your own event. With --simulate, also say what the simulated servers of these
-        destinations hold of it, and what they lose. Nothing is sent.
+        difference, and check two policies. Use --event for your own event. With --simulate, also say what the simulated
+        servers of these destinations hold of it, and what they lose. Nothing is sent.
     """,
     examples=("svctoolkit tour", "svctoolkit tour --event order.json", "svctoolkit tour --simulate"),
     add_arguments=_add_arguments,

@@ -73,7 +73,7 @@ def _kinds(value: Json, name: str, owner: str, kinds: Sequence[str]) -> dict[str
     def collect(item: Any, kind: Kind) -> Any:
         if kind in kinds and MASK not in str(item) and _fits(str(item).strip(), kind):
             found[kind] = None
-        return item
+        return MASK if kind == "ip" else item  # its digits look like a telephone number
 
     personal.replace(value, collect, name, owner)
     if "card" in found:  # its digits look like a telephone number, too
