@@ -130,7 +130,7 @@ class Direct(Retention):
             with self._database.transaction():
                 is_first = self._flights.under_way[0] is flight and self._memory.is_empty
                 positions = self._journals.store(connection, {flight.journal: flight.end} if is_first else {})
-                claim = (connection, "cloud", self.source, self._owner, then, self._clock())
+                claim = (connection, batch.kind, self.source, self._owner, then, self._clock())
                 following = claims.claim(*claim) if then else None
             self._flights.end(flight)
             self._reporter.count("delivered", len(delivered))
