@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.delivery._caller import caller, calling
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._masking import mask_request, mask_response
+from svctoolkit.delivery._plain import PlainRequest, plain_request
 from svctoolkit.delivery._recorder import Answer, Recorded, Recorder, Server
 from svctoolkit.delivery._rejection import rejection_of
 from svctoolkit.delivery._request import request
-from svctoolkit.delivery._sender import Delivered, Sender, parse_body
+from svctoolkit.delivery._sender import Delivered, Sender, delivered, parse_body
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import live, policy
@@ -31,6 +32,7 @@ __all__ = [
     "Delivered",
     "HttpRequest",
     "HttpResponse",
+    "PlainRequest",
     "Recorded",
     "Recorder",
     "Sender",
@@ -39,10 +41,12 @@ __all__ = [
     "caller",
     "calling",
     "curl",
+    "delivered",
     "live",
     "mask_request",
     "mask_response",
     "parse_body",
+    "plain_request",
     "policy",
     "rejection_of",
     "request",

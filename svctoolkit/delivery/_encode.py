@@ -25,6 +25,11 @@ def form(value: Mapping[str, Json]) -> str:
     return _form((text(k), _form_value(v)) for k, v in value.items())
 
 
+def fields(value: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the fields that a server reads of a FORM body; of a name that occurs several times, the last value."""
+    return {well_formed(text(k)): well_formed(_form_value(v)) for k, v in value.items()}
+
+
 def _form_value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{','.join(map(_form_value, value))}]"

@@ -69,7 +69,7 @@ def stringify(value: Json) -> str:
 _ENCODE = msgspec.json.Encoder().encode
 
 
-class _NotPlain(Exception):
+class NotPlain(Exception):
     """A value that the fast encoder writes differently from JavaScript."""
 
 
@@ -77,15 +77,15 @@ class _NotPlain(Exception):
 def json_bytes(value: Mapping[str, Json] | list[Json] | tuple[Any, ...]) -> bytes:
     """Return `stringify` of an object or a list as UTF-8, several times faster for nearly all values."""
     try:
-        return _ENCODE(_plain(value))
-    except (_NotPlain, TypeError, UnicodeEncodeError):
+        return _ENCODE(plain(value))
+    except (NotPlain, TypeError, UnicodeEncodeError):
         return utf8(stringify(value))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return `value` if all encoders write it the same way, with floats that are whole numbers converted to integers.
 
-    Returns `value` itself if no number needs converting. Raises `_NotPlain` for any other type or number.
+    Returns `value` itself if no number needs converting. Raises `NotPlain` for any other type or number.
     """
     kind = type(value)
     if kind is dict:
@@ -93,19 +93,19 @@ def _plain(value: Any) -> Any:
         changes = {}
         for name, inner in value.items():
             if type(inner) is not str:  # most are
-                plain = _plain(inner)
-                if plain is not inner:
-                    changes[name] = plain
+                changed = plain(inner)
+                if changed is not inner:
+                    changes[name] = changed
         return {**value, **changes} if changes else value
     if kind is float and (1e-3 <= value < 1e15 or -1e15 < value <= -1e-3):  # no exponent in any language
         return int(value) if value.is_integer() else value
     if kind is bool or value is None or (kind is int and -_MAX_EXACT <= value <= _MAX_EXACT) or kind is str:
         return value
     if kind is list or kind is tuple:
-        return [inner if type(inner) is str else _plain(inner) for inner in value]
+        return [inner if type(inner) is str else plain(inner) for inner in value]
     if kind is float and value == 0:
         return 0
-    raise _NotPlain
+    raise NotPlain
 
 
 def _float(value: int) -> float:

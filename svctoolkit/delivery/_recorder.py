@@ -200,6 +200,12 @@ class Recorder(Displayed):
         with self._changed:
             return self._arrived - len(self._kept)
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether it keeps no requests, and has no answers of its own: nothing of a request can be seen in it."""
+        with self._changed:
+            return self._kept.maxlen == 0 and not self._answers and not self._scripts
+
     def answer(self, to: str, *answers: Answer) -> None:
         """Answer requests to a host (`hook.example`, `localhost:8080`), a URL prefix, or `*` (all) with `answers`.
 

@@ -32,10 +32,10 @@ _CONTENTS = (dict, str, list, tuple, Mapping)  # concrete types first: isinstanc
 
 
 #: Header fields by lower-case name, each with its spelling, because header names are case-insensitive.
-_Fields: TypeAlias = "dict[str, tuple[str, str]]"
+Fields: TypeAlias = "dict[str, tuple[str, str]]"
 
 
-def _set(fields: _Fields, name: str, value: str) -> None:
+def _set(fields: Fields, name: str, value: str) -> None:
     """Set a field. One that is already set keeps its position and spelling."""
     key = name.lower()
     fields[key] = (fields[key][0] if key in fields else name, value)
@@ -63,8 +63,8 @@ def _request(payload: Mapping[str, Any]) -> HttpRequest:
         raise failure("ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is not an HTTP request")
     if params is not None and not isinstance(params, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", f"params must be an object, not a {type(params).__name__}")
-    method = _method(payload.get("method"))
-    headers = _headers(payload.get("headers"))
+    method = method_of(payload.get("method"))
+    headers = headers_of(payload.get("headers"))
     body = _body(payload.get("body"), method, headers)
     url = Url.parse(endpoint)
     if params:
@@ -83,17 +83,17 @@ def _request(payload: Mapping[str, Any]) -> HttpRequest:
     return HttpRequest(method, str(url), dict(headers.values()), body)
 
 
-def _method(value: Any) -> str:
+def method_of(value: Any) -> str:
     method = text(value or "GET").upper()
     if not _TOKEN.fullmatch(method):
         raise failure("ERR_INVALID_HTTP_TOKEN", f"{well_formed(method)[:40]!r} is not an HTTP method")
     return method
 
 
-def _headers(fields: Any) -> _Fields:
+def headers_of(fields: Any) -> Fields:
     if fields is not None and not isinstance(fields, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", f"headers must be an object, not a {type(fields).__name__}")
-    headers: _Fields = {"accept": ("Accept", "application/json, text/plain, */*")}
+    headers: Fields = {"accept": ("Accept", "application/json, text/plain, */*")}
     for name, value in (fields or {}).items():
         if value is not None and value is not False:  # RudderStack's HTTP client drops both
             _set(headers, _header_name(name), _header_value(name, value))
@@ -120,10 +120,10 @@ def _header_value(name: str, value: Any) -> str:
     return line.strip(" \t")
 
 
-def _body(body: Any, method: str, headers: _Fields) -> bytes:
+def _body(body: Any, method: str, headers: Fields) -> bytes:
     if not isinstance(body, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", "the payload has no body: it must be an object, which may be empty")
-    kind, content = _content(body)
+    kind, content = content_of(body)
     if kind == "FORM":
         headers.setdefault("content-type", ("Content-Type", f"{_FORM};charset=utf-8"))
         return _encode.form(content).encode()
@@ -141,7 +141,7 @@ def _body(body: Any, method: str, headers: _Fields) -> bytes:
     return str(well_formed(content or "")).encode()
 
 
-def _content_type(headers: _Fields) -> str:
+def _content_type(headers: Fields) -> str:
     return headers["content-type"][1] if "content-type" in headers else ""
 
 
@@ -154,7 +154,7 @@ def _as_json(content: str) -> str:
     return content.strip()
 
 
-def _content(body: Mapping[str, Any]) -> tuple[str, Any]:
+def content_of(body: Mapping[str, Any]) -> tuple[str, Any]:
     """Return the name and content of the last non-empty member, or no content if all known members are empty."""
     filled = [name for name, value in body.items() if value and isinstance(value, _CONTENTS)]
     kind = filled[-1] if filled else ""
@@ -174,7 +174,7 @@ def _gzip(value: Any) -> bytes:
     return gzip.compress(str(well_formed(value)).encode(), mtime=0)
 
 
-def _object(content: Any, headers: _Fields) -> bytes:
+def _object(content: Any, headers: Fields) -> bytes:
     if _FORM in _content_type(headers).lower():
         return _encode.form_of_object(content).encode()
     headers.setdefault("content-type", ("Content-Type", "application/json"))

@@ -53,8 +53,13 @@ class Sender:
             answer = self._transport(sent, timeout=self._timeout)
         except DeliveryError as error:
             return _failure(error, sent, started, network=True)
-        spent = (perf_counter() - started) * 1000
-        return Delivered(answer.status, _response(answer), sent, answer.headers, spent)
+        return delivered(answer, sent, started)
+
+
+def delivered(answer: HttpResponse, sent: HttpRequest, started: float) -> Delivered:
+    """Return the outcome of a request that got a response. `started` is the `perf_counter` before it was sent."""
+    spent = (perf_counter() - started) * 1000
+    return Delivered(answer.status, _response(answer), sent, answer.headers, spent)
 
 
 def _unsent(payload: Mapping[str, Any]) -> HttpRequest:

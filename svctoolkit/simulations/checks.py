@@ -20,6 +20,7 @@ values. A broken rule means the whole record; with `becomes: lower` the value is
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -31,7 +32,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.simulations.answers import Values, filler
 from svctoolkit.simulations.formats import FORMATS, Format, is_filled
 from svctoolkit.simulations.measures import MEASURES, OF_CONTAINERS, Measure, cut_texts
-from svctoolkit.simulations.paths import REMOVED, convert, getter, selector, steps_of
+from svctoolkit.simulations.paths import REMOVED, SEVERAL, convert, getter, selector, steps_of
 
 #: What a rule does to a record. `refused`, `dropped`, `cut` and `folded` are losses, `overwritten` and `moved` changes.
 Effect: TypeAlias = Literal[
@@ -110,6 +111,9 @@ class ReadyCheck:
         self._condition = _condition(check, limit, words)
         self._conversion = words.conversions[check.becomes] if check.becomes else None
         self._answer = filler(check.answer)
+        names = tuple(itertools.takewhile(lambda step: step not in SEVERAL, self._steps))
+        #: the names of the first members on the path: a record without them cannot break the rule
+        self.first, self.second = (*names, "", "")[:2] if not (check.needs or check.has) else ("", "")
         #: returns the first value of a record that breaks the rule; `FINE` if none does
         self.value_of = _when(check, _presence(check) if check.needs or check.has else _values(check, self._condition))
 

@@ -35,8 +35,8 @@ class Response(msgspec.Struct, frozen=True):
 class Request:
     """One request. `body` is parsed JSON, the fields of a form, a text or None; header names are in lower case.
 
-    `events` are the message ids of the events that it carries, if they are known, and `run` is their run. `about`
-    returns which of them a record of the body comes from.
+    `bytes` are those of the body, or return them. `events` are the message ids of the events that it carries, if they
+    are known, and `run` is their run. `about` returns which of them a record of the body comes from.
     """
 
     method: str
@@ -44,7 +44,7 @@ class Request:
     headers: Mapping[str, str]
     body: Json
     events: tuple[str, ...] = ()
-    bytes: int | None = None
+    bytes: int | Callable[[], int] | None = None
     run: str = ""
     about: About | None = None
     parts: tuple[str, ...] = field(default=(), init=False)  # the values of `{...}` in the path
@@ -71,6 +71,8 @@ class Request:
     @property
     def size(self) -> int:
         """The bytes of the body."""
+        if callable(self.bytes):
+            return self.bytes()
         return json_size(self.body) if self.bytes is None else self.bytes
 
     @property

@@ -25,13 +25,14 @@ def steps_of(path: str) -> Steps:
     return tuple(step for step in path.replace("[]", ".[]").split(".") if step)
 
 
-_SEVERAL = frozenset({"[]", "*", "~"})
+#: steps to several values
+SEVERAL: Final = frozenset({"[]", "*", "~"})
 
 
 def getter(path: str) -> Callable[[Json], Json] | None:
     """Return a function that gets the one value at a path, None if it is missing; None for a path to several values."""
     steps = steps_of(path)
-    if _SEVERAL & set(steps):
+    if SEVERAL & set(steps):
         return None
     if len(steps) == 1:
         name = steps[0]

@@ -169,8 +169,9 @@ class SimulatedServer:
                 endpoint = f"{request.method} {request.path}"
                 is_new = len(self.unknown) >= _UNKNOWN and endpoint not in self.unknown
                 self.unknown["others" if is_new else endpoint] += 1
-            for name, table in self.tables.items():
-                table.forget_merges(other for other in self.tables.values() if other.type.owner == name)
+            if self.history is not None:  # on a disk, nothing is forgotten
+                for name, table in self.tables.items():
+                    table.forget_merges(other for other in self.tables.values() if other.type.owner == name)
             return response
 
     def _note(self, finding: Loss) -> None:
@@ -178,8 +179,10 @@ class SimulatedServer:
         self._fresh.append(finding)
 
     def spill(self) -> None:
-        """Move the oldest rows to the disk, if there is one."""
+        """Move the oldest rows to the disk, if there is one, and forget losses and changes."""
         with self._lock:
+            self.losses.clear()
+            self.changes.clear()
             for table in self.tables.values():
                 table.spill()
 
@@ -293,7 +296,11 @@ class SimulatedServer:
     ) -> tuple[list[StoredRow], list[Loss]]:
         """Return the rows (if states are `stored`) and losses that have changed, and remember how."""
         fresh, self._fresh = self._fresh, []
-        rows = []
+        rows: list[StoredRow] = []
+        if self.history is None and not stored:
+            for table in self.tables.values():
+                table.dirty.clear()
+            return rows, []
         for name, table in self.tables.items():
             history = None if table.type.owner else self.history
             for number, record in table.dirty.items() if stored or history is not None else ():

@@ -101,12 +101,18 @@ class Visit:
 
         Returns the record as it is kept, and the check by which it is refused or dropped as a whole, if any.
         """
-        table = "" if kind.startswith("request") else kind.partition(".")[0]
         for check in self._book.checks(kind, self.level):
+            # Most members that rules are about are missing in most records: skip these checks before any call.
+            if check.first and type(record) is dict:
+                if check.first not in record:
+                    continue
+                if check.second and type(inner := record[check.first]) is dict and check.second not in inner:
+                    continue
             value = check.value_of(record, self.now)
             if value is FINE:
                 continue
             declared = check.check
+            table = "" if kind.startswith("request") else kind.partition(".")[0]
             self.report(check.rule, table, place, value=value, what=declared.effect, confidence=declared.confidence)
             if not declared.becomes:
                 return record, Broken(check, kind, place, value)

@@ -90,7 +90,7 @@ def test_a_comparison_shows_what_is_newly_lost(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.sampled_from(["set", "get", "del", "spill", "len"]), st.integers(0, 9)), max_size=60))
 def test_a_mapping_on_disk_is_like_one_in_memory(steps: list[tuple[str, int]]) -> None:
     """What is spilled is found, replaced, deleted and counted as if it were in memory, changes in place included."""
-    on_disk, in_memory = Disk(most=2).new_map(), dict[Any, Row]()
+    on_disk, in_memory = Disk(most=2).new_map(Row), dict[Any, Row]()
     for number, (step, n) in enumerate(steps):
         key = ("a\udc00", str(n))
         if step == "set":

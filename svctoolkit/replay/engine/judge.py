@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal
 
-from svctoolkit.delivery import HttpRequest, HttpResponse, Sender, Transport
+from svctoolkit.delivery import Delivered, Recorder, Sender, Transport
 from svctoolkit.destinations import Context, Lookup
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Route, Simulated
 from svctoolkit.pipeline.outside import lookup_through, transport_of
-from svctoolkit.simulations import Disk, Loss
+from svctoolkit.replay.engine.direct import DirectSender
+from svctoolkit.simulations import Disk, Loss, SimulatedServer
 from svctoolkit.workspace import Workspace
 
 
@@ -40,30 +42,25 @@ class Judge:
 
     def sender(self, to: Route) -> Sender:
         """Return a sender to a destination whose server is simulated."""
-        carry = transport_of(to, self._transport, simulated=self._simulated)
+        return _Attentive(self._sender(to), self._simulated.server(to.destination), self._note)
 
-        def exchange(request: HttpRequest, *, timeout: float) -> HttpResponse:
-            response = carry(request, timeout=timeout)
-            lost = self._simulated.server(to.destination).recent_losses()
-            if lost:
-                self._lost.setdefault(id(self._context), []).extend(lost)
-            return response
-
-        return Sender(exchange, timeout=self._workspace.delivery.timeout)
+    def _note(self, lost: Sequence[Loss]) -> None:
+        self._lost.setdefault(id(self._context), []).extend(lost)
 
     def lookup(self, to: Route) -> Lookup:
         """Return look-ups that the simulated server answers from what it holds.
 
         What it loses by them is not counted: the request of the same event follows.
         """
+        sender = self._sender(to)
+        return lookup_through(lambda: sender)
+
+    def _sender(self, to: Route) -> Sender:
         carry = transport_of(to, self._transport, simulated=self._simulated)
-
-        def exchange(request: HttpRequest, *, timeout: float) -> HttpResponse:
-            response = carry(request, timeout=timeout)
-            self._simulated.server(to.destination).recent_losses()
-            return response
-
-        return lookup_through(lambda: Sender(exchange, timeout=self._workspace.delivery.timeout))
+        sender = Sender(carry, timeout=self._workspace.delivery.timeout)
+        if isinstance(self._transport, Recorder) and self._transport.is_silent:
+            return DirectSender(self._simulated.server(to.destination), to, sender)
+        return sender
 
     def passages(self, passages: Sequence[Passage], contexts: Sequence[Context]) -> list[Passage]:
         """Return the passages of events, with what was lost of each."""
@@ -75,6 +72,21 @@ class Judge:
             passage._replace(lost=lost.get(id(context), ())) if _is_sent(passage) else passage
             for passage, context in zip(passages, contexts, strict=True)
         ]
+
+
+class _Attentive(Sender):
+    """A sender that notes what the server lost of each request."""
+
+    def __init__(self, sender: Sender, server: SimulatedServer, note: Callable[[Sequence[Loss]], None]) -> None:
+        self._sender, self._server, self._note = sender, server, note
+
+    def send(self, payload: Mapping[str, Json]) -> Delivered:
+        """Return the response to a request."""
+        delivered = self._sender.send(payload)
+        lost = self._server.recent_losses()
+        if lost:
+            self._note(lost)
+        return delivered
 
 
 def _is_sent(passage: Passage) -> bool:

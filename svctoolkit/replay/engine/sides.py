@@ -225,7 +225,8 @@ class Side:
             return pass_many(events, to, stages, sender, contexts, origin, verdicts, repeats)
         # The second run of the same events must not fold into the first one.
         judge = Judge(self.workspace, self._transport, "existing") if again else self._judge
-        contexts = [msgspec.structs.replace(context, lookup=judge.lookup(to)) for context in contexts]
+        lookup = judge.lookup(to)
+        contexts = [msgspec.structs.replace(context, lookup=lookup) for context in contexts]
         passages = pass_many(
             events, to, stages, judge.sender(to), contexts, origin, verdicts, repeats, begin=judge.begin
         )

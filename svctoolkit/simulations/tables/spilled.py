@@ -9,12 +9,18 @@ from collections.abc import Iterator, MutableMapping
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+import msgspec
+
 K = TypeVar("K")
 V = TypeVar("V")
 
-_MOST = 50_000  # entries in memory, after `spill`
+_MOST = 4_000  # entries in memory, after `spill`
 _MISSING: Final = object()
 _SETTINGS = ("journal_mode=off", "synchronous=off", "locking_mode=exclusive", "cache_size=-16000")
+_ENCODE: Final = msgspec.msgpack.Encoder().encode
+_NO_MSGPACK: Final = (UnicodeEncodeError, OverflowError)  # half of a surrogate pair, an integer of more than 64 bits
+_OTHER: Final = b"\xc1"  # begins what is not MessagePack, in which this byte does not occur
+_BITS: Final = 2**23
 
 
 class Disk:
@@ -28,10 +34,10 @@ class Disk:
         self._database.execute("begin")
 
     # Any: the caller says what the mapping contains
-    def new_map(self) -> Spilled[Any, Any]:
-        """Return an empty mapping that moves to this database what does not fit into memory."""
+    def new_map(self, of: Any) -> Spilled[Any, Any]:
+        """Return an empty mapping to values of a type, which moves to this database what does not fit into memory."""
         self._tables += 1
-        return Spilled(self._database, f"m{self._tables}", self._most)
+        return Spilled(self._database, f"m{self._tables}", self._most, of)
 
 
 class Spilled(MutableMapping[K, V]):
@@ -40,20 +46,37 @@ class Spilled(MutableMapping[K, V]):
     Keys are scalars and tuples of them. A value may be changed in place until the next `spill` after it was read.
     """
 
-    def __init__(self, database: sqlite3.Connection, table: str, most: int) -> None:
+    def __init__(self, database: sqlite3.Connection, table: str, most: int, of: Any) -> None:
         self._database, self._table, self._most = database, table, most
         self._recent: dict[K, V] = {}
-        self._has_stored = False
-        database.execute(f"create table {table}(key text primary key, value blob not null) without rowid")
+        self._decode = msgspec.msgpack.Decoder(of).decode
+        # A Bloom filter of the stored keys: most keys that are asked for are new, and need no query. None: no keys.
+        self._filter: bytearray | None = None
+        database.execute(f"create table {table}(key blob primary key, value blob not null) without rowid")
         self._select = f"select value from {table} where key = ?"
+
+    @property
+    def in_memory(self) -> int:
+        """The number of entries in memory."""
+        return len(self._recent)
 
     # Any: a default of any type
     def _find(self, key: Any) -> Any:
         value: Any = self._recent.get(key, _MISSING)
-        if value is _MISSING and self._has_stored:
-            found = self._database.execute(self._select, (repr(key),)).fetchone()
+        if value is _MISSING and self._may_be_stored(key):
+            found = self._database.execute(self._select, (_bytes_of(key),)).fetchone()
             if found is not None:
-                value = self._recent[key] = pickle.loads(found[0])
+                value = self._recent[key] = self._value_of(found[0])
+        return value
+
+    def _may_be_stored(self, key: Any) -> bool:
+        if self._filter is None:
+            return False
+        one, two = _positions(key)
+        return bool(self._filter[one >> 3] & (1 << (one & 7)) and self._filter[two >> 3] & (1 << (two & 7)))
+
+    def _value_of(self, content: bytes) -> V:
+        value: V = pickle.loads(content[1:]) if content[:1] == _OTHER else self._decode(content)
         return value
 
     def __getitem__(self, key: K) -> V:
@@ -75,8 +98,8 @@ class Spilled(MutableMapping[K, V]):
 
     def __delitem__(self, key: K) -> None:
         found = self._recent.pop(key, _MISSING) is not _MISSING
-        if self._has_stored:
-            removed = self._database.execute(f"delete from {self._table} where key = ?", (repr(key),)).rowcount
+        if self._may_be_stored(key):
+            removed = self._database.execute(f"delete from {self._table} where key = ?", (_bytes_of(key),)).rowcount
             found = found or bool(removed)
         if not found:
             raise KeyError(key)
@@ -84,7 +107,7 @@ class Spilled(MutableMapping[K, V]):
     def __iter__(self) -> Iterator[K]:
         self._store(len(self._recent))
         for (key,) in self._database.execute(f"select key from {self._table}").fetchall():
-            yield literal_eval(key)
+            yield _key_of(key)
 
     def __len__(self) -> int:
         """The number of entries; counting them stores them all."""
@@ -98,6 +121,43 @@ class Spilled(MutableMapping[K, V]):
             self._store(len(self._recent) - self._most)
 
     def _store(self, count: int) -> None:
-        rows = [(repr(key), pickle.dumps(self._recent.pop(key), 5)) for key in list(islice(self._recent, count))]
+        if not count:
+            return
+        if self._filter is None:
+            self._filter = bytearray(_BITS // 8)
+        rows = []
+        for key in list(islice(self._recent, count)):
+            for position in _positions(key):
+                self._filter[position >> 3] |= 1 << (position & 7)
+            rows.append((_bytes_of(key), _content(self._recent.pop(key))))
+        rows.sort()  # neighbors are on the same page
         self._database.executemany(f"insert or replace into {self._table} values (?, ?)", rows)
-        self._has_stored = True
+
+
+def _positions(key: Any) -> tuple[int, int]:
+    """Return two bits of the filter."""
+    number = hash(key)
+    return number % _BITS, (number >> 32) % _BITS
+
+
+# Any: scalars and tuples of them
+def _bytes_of(key: Any) -> bytes:
+    try:
+        return _ENCODE(key)
+    except _NO_MSGPACK:
+        return _OTHER + repr(key).encode("utf-8", "surrogatepass")
+
+
+def _key_of(content: bytes) -> Any:
+    if content[:1] == _OTHER:
+        return literal_eval(content[1:].decode("utf-8", "surrogatepass"))
+    key = msgspec.msgpack.decode(content)
+    return tuple(key) if isinstance(key, list) else key
+
+
+# Any: values of the mapping's type
+def _content(value: Any) -> bytes:
+    try:
+        return _ENCODE(value)
+    except _NO_MSGPACK:
+        return _OTHER + pickle.dumps(value, 5)

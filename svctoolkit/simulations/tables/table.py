@@ -8,10 +8,12 @@ from datetime import datetime
 
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.tables.rows import Alias, Cause, Fold, FoldKey, Key, Row, TableType, text_of
-from svctoolkit.simulations.tables.spilled import Disk
+from svctoolkit.simulations.tables.spilled import Disk, Spilled
 
-#: the mappings of a table
-_MAPS = ("rows", "moved", "_keys", "_weak", "_weak_of", "_folds")
+#: the mappings of a table, and the types of their values
+_MAPS = {
+    "rows": Row, "moved": int, "_keys": int, "_weak": dict[int, None], "_weak_of": tuple[Key, ...], "_folds": int | Row,
+}  # fmt: skip
 #: ids of merged rows that find one row
 _MERGED_KEYS = 1_000
 _INDEXED = 16  # attributes by which rows are found, without those that are declared
@@ -21,8 +23,8 @@ _INDEXED = 16  # attributes by which rows are found, without those that are decl
 class Table:
     """The rows of one table. `limit` is how many are kept; older ones are removed and counted in `forgotten`.
 
-    With a `disk`, all are kept, but of rows that have an owner only what others fold by: for many events, of which
-    none is read again.
+    With a `disk`, all are kept, but a table whose rows have no ids is a log: it keeps only what later rows fold by.
+    That is for many events, of which none is read again.
     """
 
     type: TableType
@@ -39,19 +41,22 @@ class Table:
     _keys: MutableMapping[Key, int] = field(default_factory=dict)
     _weak: MutableMapping[Key, dict[int, None]] = field(default_factory=dict)
     _weak_of: MutableMapping[int, tuple[Key, ...]] = field(default_factory=dict)
-    _folds: MutableMapping[tuple[Json, ...], int] = field(default_factory=dict)
+    #: numbers of rows by the keys by which later ones fold into them; of a log, the rows
+    _folds: MutableMapping[tuple[Json, ...], int | Row] = field(default_factory=dict)
     #: the number of the next row
     next_number: int = 1
     #: the strong ids if each is one name, as of most tables
     _names: tuple[str, ...] = ()
+    _is_log: bool = False
 
     def __post_init__(self) -> None:
         names = tuple(id for id in self.type.ids if isinstance(id, str))
         self._names = names if len(names) == len(self.type.ids) else ()
         self._indexed = list(self.type.weak)
+        self._is_log = self.disk is not None and not self.type.ids
         if self.disk is not None:
-            for name in _MAPS:
-                setattr(self, name, self.disk.new_map())
+            for name, of in _MAPS.items():
+                setattr(self, name, self.disk.new_map(of))
 
     def spill(self) -> None:
         """Move the oldest rows to the disk, if there is one and there are many. No row may be in use."""
@@ -59,11 +64,21 @@ class Table:
             for name in _MAPS:
                 getattr(self, name).spill()
 
+    @property
+    def in_memory(self) -> int:
+        """The number of entries in memory of a table with a disk."""
+        maps = [getattr(self, name) for name in _MAPS]
+        return sum(of.in_memory for of in maps if isinstance(of, Spilled))
+
     # --- finding
 
     def find(self, ids: Mapping[str, Json]) -> Row | None:
         """Return the row that the first known strong id belongs to."""
-        return next(iter(self.find_all(ids)), None)
+        for key in self._strong(ids):
+            number = self._keys.get(key)
+            if number is not None:
+                return self.rows[number]
+        return None
 
     def find_all(self, ids: Mapping[str, Json]) -> list[Row]:
         """Return the different rows that these strong ids belong to."""
@@ -136,6 +151,8 @@ class Table:
         """Add a row. It must not have the ids of another one."""
         row = Row(self.next_number, dict(ids), values, owner, at.timestamp(), request, events, (), shown)
         self.next_number += 1
+        if self._is_log:
+            return row
         self.put(row)
         if self.disk is None and len(self.rows) > self.limit:
             self.remove(next(iter(self.rows.values())))
@@ -228,7 +245,7 @@ class Table:
         self._forget_weak(row.number, self._weak_of.pop(row.number, ()))
         for fold in self.type.folds:
             key_of_fold = fold.key(row, row.owner)
-            if key_of_fold is not None and self._folds.get(key_of_fold) == row.number:
+            if key_of_fold is not None and self._folds_into(key_of_fold, row):
                 del self._folds[key_of_fold]
         self.dirty[row.number] = self.cause.record
 
@@ -274,7 +291,7 @@ class Table:
 
         The rows of the `owned` tables get the numbers of their present owners before, so none loses its owner.
         """
-        if self.disk is not None or len(self.moved) <= 2 * self.limit:
+        if len(self.moved) <= 2 * self.limit:
             return
         for table in owned:
             for row in table.rows.values():
@@ -289,15 +306,15 @@ class Table:
         """Let a row belong to another owner. Later rows of that owner fold into it as before."""
         keys = [(fold.key(row, row.owner), fold.key(row, owner)) for fold in self.type.folds]
         for before, now in keys:
-            if before is not None and now is not None and self._folds.get(before) == row.number:
+            if before is not None and now is not None and self._folds_into(before, row):
                 del self._folds[before]
                 self._folds.setdefault(now, row.number)
         row.owner = owner
         self.touch(row)
 
     def lean(self, values: dict[str, Json], keys: list[FoldKey]) -> dict[str, Json]:
-        """Return what is kept of a row with these values: on a disk, only the members by which it folds."""
-        if self.disk is None or not self.type.owner:
+        """Return what is kept of a row with these values: in a log, only the members by which it folds."""
+        if not self._is_log:
             return values
         return {name: values[name] for fold, _ in keys for name in (*fold.members, *fold.needs) if name in values}
 
@@ -309,7 +326,8 @@ class Table:
     def fold(self, keys: Iterable[FoldKey], at: datetime) -> tuple[Fold, Row] | None:
         """Return the rule by which a row with these keys folds into an earlier one, and that row, if it does."""
         for fold, key in keys:
-            earlier = self.rows.get(self._folds.get(key, 0))
+            found = self._folds.get(key, 0)
+            earlier = self.rows.get(found) if isinstance(found, int) else found
             if earlier is not None and fold.is_within(earlier.at, at.timestamp()):
                 return fold, earlier
         return None
@@ -317,7 +335,11 @@ class Table:
     def refold(self, keys: Iterable[FoldKey], row: Row) -> None:
         """Remember a row as the one that later rows with these keys fold into."""
         for _, key in keys:
-            self._folds[key] = row.number
+            self._folds[key] = row if self._is_log else row.number
+
+    def _folds_into(self, key: tuple[Json, ...], row: Row) -> bool:
+        found = self._folds.get(key)
+        return (found.number if isinstance(found, Row) else found) == row.number
 
     def rows_of(self, owners: Table, numbers: Iterable[int]) -> list[Row]:
         """Return the rows that belong to one of these rows of `owners`."""
