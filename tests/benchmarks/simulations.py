@@ -14,13 +14,10 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from svctoolkit import DataPlane, Recorder, Workspace, simulations
-from svctoolkit.events import sample as events_sample
-from svctoolkit.pipeline import Stages
-from svctoolkit.replay import replay
+from svctoolkit import DataPlane, Workspace, simulations
 from tests.benchmarks._figures import Figure, Options
 
-_CONFIGS: dict[str, dict[str, Any]] = {
+CONFIGS: dict[str, dict[str, Any]] = {
     "MP": {"token": "t1", "strictMode": True, "identityMergeApi": "simplified"},
     "KLAVIYO": {"publicApiKey": "p", "privateApiKey": "k1", "apiVersion": "v2"},
     "BRAZE": {"restApiKey": "k1", "dataCenter": "US-01"},
@@ -45,15 +42,15 @@ _BATCH = 50
 
 
 def run(options: Options) -> Iterator[Figure]:
-    for type in _CONFIGS:
+    for type in CONFIGS:
         yield _rates(type, options)
     yield _memory(options)
-    yield _replay(options)
 
 
-def _workspace(type: str, level: Any) -> Workspace:
+def workspace_of(type: str, level: Any) -> Workspace:
+    """A workspace with one destination of a type."""
     shop = Workspace("bench")
-    shop.destination("d", type, config=_CONFIGS[type], simulate=level)
+    shop.destination("d", type, config=CONFIGS[type], simulate=level)
     shop.source("web", destinations=["d"])
     return shop
 
@@ -70,8 +67,8 @@ def _profiles(type: str, count: int) -> list[dict[str, Any]]:
 def _rates(type: str, options: Options) -> Figure:
     events, held = options.many(1000, 100), options.large
     with (
-        DataPlane(_workspace(type, "simulated"), listen=False) as ours,
-        DataPlane(_workspace(type, None), listen=False) as other,
+        DataPlane(workspace_of(type, "simulated"), listen=False) as ours,
+        DataPlane(workspace_of(type, None), listen=False) as other,
     ):
         if "profiles" in ours.simulation("d").tables:
             ours.simulation("d").give({"profiles": _profiles(type, held)})
@@ -109,7 +106,7 @@ def _send(plane: DataPlane, count: int, turn: int, held: int) -> float:
 def _memory(options: Options) -> Figure:
     count = options.many(20_000, 200)
     rows = _profiles("BRAZE", count)
-    server = simulations.open("BRAZE", _CONFIGS["BRAZE"])
+    server = simulations.open("BRAZE", CONFIGS["BRAZE"])
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     for start in range(0, count, 75):
@@ -119,21 +116,3 @@ def _memory(options: Options) -> Figure:
     tracemalloc.stop()
     assert len(server.rows("profiles")) == count
     return Figure("memory of a held profile of ten attributes", size, "bytes")
-
-
-def _replay(options: Options) -> Figure:
-    """Return the CPU time of a replay whose destination is simulated, compared with one whose requests all succeed."""
-    count, rounds = options.many(5000, 50), options.many(5, 1)
-    events = [
-        {**events_sample("track"), "userId": f"u{n % 1000}", "messageId": f"m-{n}", "anonymousId": f"d{n % 1000}"}
-        for n in range(count)
-    ]
-    send = Stages(send_to_destination=True)
-    spent: dict[Any, list[float]] = {"simulated": [], None: []}
-    for _ in range(rounds):
-        for level, times in spent.items():
-            shop, started = _workspace("MP", level), process_time()
-            replay(events, shop, stages=send, rows=False, progress=False, transport=Recorder(limit=0))
-            times.append(process_time() - started)
-    ours, floor = (median(times) * 1e6 / count for times in spent.values())
-    return Figure("MP: CPU per event of a replay with --simulate", ours, "us", "all requests succeed", floor)
