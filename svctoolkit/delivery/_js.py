@@ -82,6 +82,7 @@ def json_bytes(value: Mapping[str, Json] | list[Json] | tuple[Any, ...]) -> byte
         return utf8(stringify(value))
 
 
+# Any: a member of a JSON value, or of something that JSON does not have
 def plain(value: Any) -> Any:
     """Return `value` if all encoders write it the same way, with floats that are whole numbers converted to integers.
 

@@ -83,14 +83,14 @@ def _request(payload: Mapping[str, Any]) -> HttpRequest:
     return HttpRequest(method, str(url), dict(headers.values()), body)
 
 
-def method_of(value: Any) -> str:
+def method_of(value: Json) -> str:
     method = text(value or "GET").upper()
     if not _TOKEN.fullmatch(method):
         raise failure("ERR_INVALID_HTTP_TOKEN", f"{well_formed(method)[:40]!r} is not an HTTP method")
     return method
 
 
-def headers_of(fields: Any) -> Fields:
+def headers_of(fields: Json) -> Fields:
     if fields is not None and not isinstance(fields, Mapping):
         raise failure("ERR_INVALID_PAYLOAD", f"headers must be an object, not a {type(fields).__name__}")
     headers: Fields = {"accept": ("Accept", "application/json, text/plain, */*")}
@@ -154,7 +154,7 @@ def _as_json(content: str) -> str:
     return content.strip()
 
 
-def content_of(body: Mapping[str, Any]) -> tuple[str, Any]:
+def content_of(body: Mapping[str, Json]) -> tuple[str, Json]:
     """Return the name and content of the last non-empty member, or no content if all known members are empty."""
     filled = [name for name, value in body.items() if value and isinstance(value, _CONTENTS)]
     kind = filled[-1] if filled else ""

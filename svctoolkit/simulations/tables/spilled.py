@@ -46,6 +46,7 @@ class Spilled(MutableMapping[K, V]):
     Keys are scalars and tuples of them. A value may be changed in place until the next `spill` after it was read.
     """
 
+    # Any: a type of values, as of `msgspec`
     def __init__(self, database: sqlite3.Connection, table: str, most: int, of: Any) -> None:
         self._database, self._table, self._most = database, table, most
         self._recent: dict[K, V] = {}
