@@ -167,6 +167,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "_Result": lambda s: [replay([*EVENTS, TELLTALE], s.workspace), compare(EVENTS, s.workspace, _other(s.workspace))],
     "Recording": lambda s: record([*EVENTS, TELLTALE], s.workspace),
     "DataPlane": lambda s: s.plane,
+    "Latencies": lambda s: s.plane.latencies(),
     "View": lambda s: s.plane.of_run(""),
     "Rows": lambda s: [
         s.plane.received,

@@ -60,7 +60,7 @@ MAY_IMPORT = {
     "policies": "errors personal secrets sqlite registry events yamlfile simulations workspace results pipeline",
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
-        "simulations prometheus "
+        "pictures simulations prometheus "
         "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations sources "
         "transformations delivery workspace results warehouse pipeline policies"
     ),

@@ -11,7 +11,23 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from svctoolkit import Pipeline, Workspace, display
-from svctoolkit.pictures import Bin, Days, End, Histogram, Key, Sankey, Values, Wire, Wires, bins, day_of
+from svctoolkit.pictures import (
+    Attempt,
+    Bin,
+    Days,
+    End,
+    Histogram,
+    Key,
+    Sankey,
+    Span,
+    Spans,
+    TimeLine,
+    Values,
+    Wire,
+    Wires,
+    bins,
+    day_of,
+)
 from svctoolkit.pictures._canvas import fit, ticks, width_of
 from svctoolkit.replay import compare, replay
 from svctoolkit.replay.results.pictures import change_of_values
@@ -39,7 +55,7 @@ def own_text(node: ET.Element) -> Iterator[str]:
 
 def drawing(html: str) -> ET.Element:
     """The SVG, which is well-formed XML."""
-    return ET.fromstring(html[html.index('<svg class="picture"') : html.rindex("</svg>") + 6])
+    return ET.fromstring(html[html.index('<svg class="picture') : html.rindex("</svg>") + 6])
 
 
 def days(groups: int, releases: dict[str, str] | None = None) -> Days:
@@ -73,7 +89,19 @@ def wires(rows: int) -> Wires:
     return Wires("Lineage at ga4", ("event", "payload"), left, right, [Wire(n, n) for n in range(rows) if n % 3])
 
 
+def time_line() -> TimeLine:
+    rows = [(f"crm {n} {HOSTILE}", [Attempt(10.0**k, 5, "503", "bad") for k in range(7)]) for n in range(40)]
+    return TimeLine("Attempts", rows, [(rows[0][0], 4e6)])
+
+
+def spans() -> Spans:
+    rows = [Span(f"crm {n} {HOSTILE}", stage, 9, 0.1 * n, 30.0 * n, 4000.0) for n in range(20) for stage in "abc"]
+    return Spans("Latency by stage", rows)
+
+
 PICTURES = {
+    "time line": time_line().html(),
+    "spans": spans().html(),
     "wires": wires(30).html(),
     "many wires": wires(5000).html(),
     "histogram": Histogram("x", [Bin(10.0**n, 10.0 ** (n + 1), n * 900, 9000 - n) for n in range(-5, 12)]).html(),

@@ -32,7 +32,7 @@ def join(blocks: Iterable[object]) -> Html:
 def page(*blocks: object) -> Html:
     """The parts stacked, with the style: the HTML for a notebook output or a `widgets.HTML`."""
     body = fragment(*blocks)
-    style = STYLE + PICTURE_STYLE if '<svg class="picture"' in body else STYLE
+    style = STYLE + PICTURE_STYLE if '<svg class="picture' in body else STYLE
     return Html(f"<style>{style}</style>{body}")
 
 

@@ -13,9 +13,11 @@ from svctoolkit.pictures._canvas import Key, Tone
 from svctoolkit.pictures._days import Bins, Days, bins, day_of
 from svctoolkit.pictures._distribution import Bin, Histogram, Values
 from svctoolkit.pictures._sankey import Flow, Sankey
+from svctoolkit.pictures._times import Attempt, Span, Spans, TimeLine, duration
 from svctoolkit.pictures._wires import End, Wire, Wires
 
 __all__ = [
+    "Attempt",
     "Bin",
     "Bins",
     "Days",
@@ -24,10 +26,14 @@ __all__ = [
     "Histogram",
     "Key",
     "Sankey",
+    "Span",
+    "Spans",
+    "TimeLine",
     "Tone",
     "Values",
     "Wire",
     "Wires",
     "bins",
     "day_of",
+    "duration",
 ]

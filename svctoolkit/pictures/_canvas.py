@@ -57,8 +57,9 @@ def figure(
 ) -> Html:
     """Return the picture with its title, legend, notes and numbers. `says` is the alternative text: one sentence."""
     label = escape(printable(f"{title}: {says}"))
+    kind = "picture small" if width < WIDTH else "picture"
     svg = (
-        f'<svg class="picture" role="img" viewBox="0 0 {width} {number(height)}" aria-label="{label}">'
+        f'<svg class="{kind}" role="img" viewBox="0 0 {width} {number(height)}" aria-label="{label}">'
         f"<title>{label}</title>{''.join(shapes)}</svg>"
     )
     keys = "".join(

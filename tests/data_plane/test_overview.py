@@ -208,6 +208,36 @@ def test_unknown_addresses_of_the_page_are_404(busy: DataPlane, path: str) -> No
     assert busy.ingest("GET", path).status == 404
 
 
+def test_the_attempts_of_an_event_are_on_a_time_line(workspace: Workspace) -> None:
+    """If it was retried, or will be; each attempt with its time and result."""
+    with DataPlane(workspace, listen=False, backoff=Backoff(attempts=3, scale=0)) as plane:
+        plane.script("crm", Answer(503), Answer(429))
+        for user in ("u", "v"):
+            plane.send({"type": "track", "event": "E", "userId": user}, source="web")
+            plane.drain()
+        retried, once = (plane.ingest("GET", f"/console/events/{n}").text for n in (1, 2))
+
+    assert "crm 3 attempts, the last after" in retried
+    assert ": 503, took" in retried
+    assert "Attempts: " not in once
+
+
+def test_latency_by_stage(busy: DataPlane) -> None:
+    """Of each destination, from what the store has: as rows, a frame, text and a picture on the page."""
+    found = busy.latencies()
+    page = busy.ingest("GET", "/console/latency")
+
+    assert [(row.destination, row.stage, row.count) for row in found.rows] == [
+        ("crm", "until the first request", 6),
+        ("crm", "request", 6),
+    ]
+    assert list(found.frame().columns) == ["destination", "stage", "count", "median", "p95", "longest"]
+    assert repr(found).startswith("crm  until the first request: median ")
+    assert "Latency by stage: 2 rows; slowest crm, " in page.text
+    assert busy.of_run("nothing").latencies().rows == []
+    assert "no requests yet" in busy.ingest("GET", "/console/latency?run=nothing").text
+
+
 def test_the_page_is_protected(busy: DataPlane) -> None:
     """Pages of other origins get nothing: neither by `Origin` nor through a host name that points here."""
     for path in ("arrivals", "arrivals/1", "destinations", "runs", "workspace", "transformations", "policies",
@@ -215,6 +245,7 @@ def test_the_page_is_protected(busy: DataPlane) -> None:
         assert busy.ingest("GET", f"/inspect/{path}", headers={"Origin": "https://evil.example"}).status == 401
     assert busy.ingest("GET", "/console/events/1", headers={"Host": "evil.example"}).status == 401
     assert busy.ingest("GET", "/console/events/1/lineage/crm", headers={"Host": "evil.example"}).status == 401
+    assert busy.ingest("GET", "/console/latency", headers={"Host": "evil.example"}).status == 401
 
 
 def test_time_can_be_advanced(workspace: Workspace) -> None:

@@ -12,6 +12,7 @@ from svctoolkit import display
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.display import Html, Step, pill
 from svctoolkit.json_types import Json
+from svctoolkit.pictures import Attempt, TimeLine
 from svctoolkit.server.inspect._display import fate as fate_pill
 from svctoolkit.server.inspect.exchange import request_of
 
@@ -40,9 +41,37 @@ def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
     return display.fragment(
         *(_refusal(item) for item in about["rejected"]),
         *(_received(item) for item in about["events"]),
+        *_attempts(about),
         *_violations(about["violations"]),
         *(_fate(item, about, is_open=alone or item["status"] in _OPEN) for item in fates),
     )
+
+
+def _attempts(about: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Html]:
+    """Render the attempts on a time line if there was a retry, or one is due: a single attempt needs no picture."""
+    line = attempts(about)
+    if line.upcoming or any(item["attempt"] > 1 for item in about["deliveries"]):
+        yield line.html()
+
+
+def attempts(about: Mapping[str, Sequence[Mapping[str, Any]]]) -> TimeLine:
+    """Return the attempts at each destination, and the next ones."""
+    received = min((_seconds(item["at"]) for item in about["events"]), default=0.0)
+    rows: dict[str, list[Attempt]] = {}
+    for item in about["deliveries"]:
+        end, took = (_seconds(item["at"]) - received) * 1000, float(item["milliseconds"])
+        result, tone = item["error"] or str(item["status"]), "ok" if 200 <= item["status"] < 300 else "bad"
+        rows.setdefault(item["destination"], []).append(Attempt(end - took, took, result, tone))
+    upcoming = [
+        (fate["destination"], (_seconds(fate["at"]) + fate["retry_in"] - received) * 1000)
+        for fate in about["fates"]
+        if fate["status"] == "pending" and fate.get("retry_in") is not None
+    ]
+    return TimeLine("Attempts", list(rows.items()), upcoming)
+
+
+def _seconds(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
 
 
 def _stop(kind: str, title: object, *blocks: object, is_open: bool, destination: str = "") -> Html:

@@ -16,8 +16,10 @@ from svctoolkit.errors import RequestError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.console.event_timeline import event_timeline
 from svctoolkit.server.console.webhooks import webhook_fragment, webhook_lineage
+from svctoolkit.server.inspect._display import spans
 from svctoolkit.server.inspect.held._display import held_everywhere, person_blocks
 from svctoolkit.server.inspect.held.person import find_person
+from svctoolkit.server.inspect.latency import latencies
 from svctoolkit.server.inspect.parameters import MAX_NUMBER, only, settle
 from svctoolkit.server.inspect.queries import about
 from svctoolkit.server.inspect.views import View
@@ -55,6 +57,7 @@ class Console:
             Route("/console/webhooks/{seq:int}", guarded(self.webhook)),
             Route("/console/webhooks/{seq:int}/lineage/{destination:path}", guarded(self.webhook_lineage)),
             Route("/console/held", guarded(self.held)),
+            Route("/console/latency", guarded(self.latency)),
             Route("/console/{name}", self.asset),
         ]
 
@@ -67,7 +70,7 @@ class Console:
     async def asset(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name == "display.css":
-            return Response(display.STYLE, media_type="text/css", headers=_HEADERS)
+            return Response(display.STYLE + display.PICTURE_STYLE, media_type="text/css", headers=_HEADERS)
         if name == "tree_tools.js":
             return Response(display.tree_tools(), media_type="text/javascript", headers=_HEADERS)
         ending = name[name.rfind(".") :]
@@ -100,6 +103,15 @@ class Console:
         view = View(self._engine, run)
         return display.fragment(*held_everywhere({each: view.held(each) for each in keys}, view.lost))
 
+    async def latency(self, request: Request) -> Response:
+        """Return how long each stage takes at each destination; of one `run`, or of all."""
+        query = dict(request.query_params)
+        run = run_name(query.pop("run")) if "run" in query else None
+        only(query, "run")
+        await settle(self._engine)
+        found = await asyncio.to_thread(latencies, self._engine, run)
+        return _fragment(display.fragment(spans(found).html() or display.message("no requests yet", "info")))
+
     async def lineage(self, request: Request) -> Response:
         """Return where the fields of an event's payloads at a destination come from. Computed on request."""
         seq, destination = _seq(request), request.path_params["destination"]
@@ -117,12 +129,14 @@ class Console:
 
     def _measure(self, seq: int, destination: str) -> Html:
         from svctoolkit.results.lineage._display import tables
+        from svctoolkit.results.lineage.pictures import flow
 
         records = Records(self._engine.store, EVENTS, Filter(seq=seq)).page(0, 1)
         if not records:
             raise RequestError(404, {"message": f"event {seq} is not in the store"})
         event, source = self._engine.events[seq], records[0].source
-        return display.fragment(*tables(self._pipeline.lineage(destination, event, source=source)))
+        lineage = self._pipeline.lineage(destination, event, source=source)
+        return display.fragment(flow(lineage).html(), *tables(lineage))
 
 
 def _seq(request: Request) -> int:

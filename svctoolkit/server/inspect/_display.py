@@ -10,8 +10,10 @@ from svctoolkit import display
 from svctoolkit.display import Html, pill
 from svctoolkit.displayed import shows
 from svctoolkit.json_types import Json
+from svctoolkit.pictures import Span, Spans, duration
 from svctoolkit.secrets import Masker
 from svctoolkit.server.ingest.scan import excerpt
+from svctoolkit.server.inspect.latency import Latencies
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, Webhook
 from svctoolkit.server.inspect.views import Rows, View
 from svctoolkit.url_secrets import mask_http
@@ -41,7 +43,28 @@ def counts(found: View) -> list[Html]:
     if fates:
         lines = [[destination, fate(status), count] for (destination, status), count in fates.items()]
         blocks.append(display.table(["destination", "fate", "events"], lines))
-    return blocks
+    return [*blocks, spans(found.latencies()).html()]
+
+
+@shows(Latencies, "text")
+def latencies_text(found: Latencies) -> str:
+    """Return a line for each destination and stage."""
+    lines = [
+        f"{of.destination}  {of.stage}: median {duration(of.median)}, 95% {duration(of.p95)}, "
+        f"longest {duration(of.longest)} ({of.count:,} requests)"
+        for of in found.rows
+    ]
+    return "\n".join(lines) or "no requests"
+
+
+@shows(Latencies)
+def latencies_page(found: Latencies) -> Html:
+    return display.page(spans(found).html() or display.message("no requests", "info"))
+
+
+def spans(found: Latencies) -> Spans:
+    """Return the picture of latencies."""
+    return Spans("Latency by stage", [Span(*of) for of in found.rows])
 
 
 def fate(status: str) -> Html:

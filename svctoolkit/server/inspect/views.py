@@ -12,6 +12,7 @@ from svctoolkit.server.inspect.arrivals import Arrival
 from svctoolkit.server.inspect.breaches import breaches_of
 from svctoolkit.server.inspect.held import Held, HeldPerson, Losses
 from svctoolkit.server.inspect.held.person import find_person
+from svctoolkit.server.inspect.latency import Latencies, latencies
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, Webhook, seen
 from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.record import Record
@@ -148,6 +149,11 @@ class View(Displayed):
     def violating(self) -> Rows[Received]:
         """The accepted events with violations."""
         return Rows(self._engine, EVENTS, Filter(run=self._run, violations=True), Received)
+
+    def latencies(self) -> Latencies:
+        """Return how long each stage takes at each destination, over the last 2,000 requests."""
+        self._engine.store.flush()
+        return latencies(self._engine, self._run)
 
     def breaches(self, policies: Policies | None = None) -> list[PolicyBreach]:
         """Return where policies (by default the workspace's) do not hold for what was sent, with secrets masked.

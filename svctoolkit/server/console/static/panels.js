@@ -1,5 +1,5 @@
 // Destinations with counters, faults and switches; transformations with their last errors.
-import { get, post } from "./api.js";
+import { ask, get, post } from "./api.js";
 import { addressWith, chosen } from "./address.js";
 import { fatePill } from "./list.js";
 
@@ -43,7 +43,7 @@ export class Destinations {
     if (shape !== this.last) {
       this.last = shape;
       const focused = document.activeElement?.dataset?.key;
-      this.place.replaceChildren(element("h2", "Destinations"), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
+      this.place.replaceChildren(element("h2", "Destinations"), this.latency(), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
       if (focused) this.place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
     }
     this.showSetting();
@@ -59,6 +59,23 @@ export class Destinations {
     row.closest("details").open = true;
     row.focus();
     row.scrollIntoView({ block: "center" });
+  }
+
+  /** How long each stage takes, read when it is opened, and again when the numbers of events change. */
+  latency() {
+    const place = element("div", "", { className: "latency" });
+    const made = element("details", [element("summary", "Latency by stage"), place], { open: this.opened.has("") });
+    const load = async () => {
+      const { run } = chosen(), query = run === undefined ? "" : `?run=${encodeURIComponent(run)}`;
+      try {
+        place.innerHTML = await (await ask(`console/latency${query}`)).text(); // escaped by the data plane
+      } catch (error) { place.textContent = error.message; }
+    };
+    made.addEventListener("toggle", () => {
+      this.opened[made.open ? "add" : "delete"]("");
+      if (made.open) load();
+    });
+    return made;
   }
 
   settings(item) {
