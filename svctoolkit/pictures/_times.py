@@ -92,11 +92,11 @@ class TimeLine:
 
 
 class Span(NamedTuple):
-    """How long a stage takes at a destination, in milliseconds: median, 95th percentile and longest of `count`."""
+    """How long a stage takes at a destination, in milliseconds: median, 95th percentile and longest of `number`."""
 
     name: str
     stage: str
-    count: int
+    number: int
     median: float
     p95: float
     longest: float
@@ -135,7 +135,7 @@ class Spans:
         slow = max(self.spans, key=lambda of: of.p95)
         says = f"{quantity(len(self.spans), 'row')}; slowest {slow.name}, {slow.stage}: 95% within {duration(slow.p95)}"
         rows = [
-            [of.name, of.stage, of.count, duration(of.median), duration(of.p95), duration(of.longest)]
+            [of.name, of.stage, of.number, duration(of.median), duration(of.p95), duration(of.longest)]
             for of in self.spans
         ]
         numbers = Numbers(["destination", "stage", f"{self.thing}s", "median", "95%", "longest"], rows)

@@ -49,12 +49,12 @@ def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
 
 def _attempts(about: Mapping[str, Sequence[Mapping[str, Any]]]) -> Iterator[Html]:
     """Render the attempts on a time line if there was a retry, or one is due: a single attempt needs no picture."""
-    line = attempts(about)
+    line = _time_line(about)
     if line.upcoming or any(item["attempt"] > 1 for item in about["deliveries"]):
         yield line.html()
 
 
-def attempts(about: Mapping[str, Sequence[Mapping[str, Any]]]) -> TimeLine:
+def _time_line(about: Mapping[str, Sequence[Mapping[str, Any]]]) -> TimeLine:
     """Return the attempts at each destination, and the next ones."""
     received = min((_seconds(item["at"]) for item in about["events"]), default=0.0)
     rows: dict[str, list[Attempt]] = {}

@@ -51,7 +51,7 @@ def latencies_text(found: Latencies) -> str:
     """Return a line for each destination and stage."""
     lines = [
         f"{of.destination}  {of.stage}: median {duration(of.median)}, 95% {duration(of.p95)}, "
-        f"longest {duration(of.longest)} ({of.count:,} requests)"
+        f"longest {duration(of.longest)} ({of.requests:,} requests)"
         for of in found.rows
     ]
     return "\n".join(lines) or "no requests"

@@ -20,7 +20,7 @@ STAGES: Final = (PROCESSING, REQUEST, PAUSE)
 
 
 class Latency(NamedTuple):
-    """How long a stage takes at a destination, in milliseconds, for `count` requests.
+    """How long a stage takes at a destination, in milliseconds, for a number of `requests`.
 
     `stage` is `until the first request` (routing, transformation, mapping, and waiting for earlier events), `request`
     or `pause before a retry`.
@@ -28,7 +28,7 @@ class Latency(NamedTuple):
 
     destination: str
     stage: str
-    count: int
+    requests: int
     median: float
     p95: float
     longest: float
