@@ -119,7 +119,8 @@ ROOMS = {
         "formats survey compare infer coverage generate strategies marked_json"
     ),
     "replay": (
-        "records formats inputs tally review engine requests webhooks results edits reports options api chunks forecast"
+        "records formats inputs tally review engine requests cost webhooks results edits reports options api chunks "
+        "forecast"
     ),
     "pipeline": (
         "progress warehouses route simulated outside stages run alone rules fates together leaves steady reruns "

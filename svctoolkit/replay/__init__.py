@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from svctoolkit.replay.api import compare, replay
 from svctoolkit.replay.chunks import ChunkRunner, chunk_runner
+from svctoolkit.replay.cost import CostLine, Costs, cost
 from svctoolkit.replay.engine.progress import Progress
 from svctoolkit.replay.forecast import Forecast, forecast
 from svctoolkit.replay.inputs import Events
@@ -44,6 +45,8 @@ __all__ = [
     "Columns",
     "Comparison",
     "Conditions",
+    "CostLine",
+    "Costs",
     "Estimate",
     "Events",
     "Example",
@@ -56,6 +59,7 @@ __all__ = [
     "RequestCounts",
     "chunk_runner",
     "compare",
+    "cost",
     "count_requests",
     "forecast",
     "replay",

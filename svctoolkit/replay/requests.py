@@ -95,11 +95,11 @@ def count_requests(
         raise ConfigError("jobs must be at least 1")
     pipeline = Pipeline(workspace.in_mode("record"))
     counts: list[RequestCount] = []
-    for key in _sent_to(workspace, select((workspace,), destinations, source), destinations):
+    for key in sent_to(workspace, select((workspace,), destinations, source), destinations):
         limit = definitions.get(workspace.destination(key).type).batch_limit
         counts += [RequestCount(key, size, limit) for size in sizes]
     calls: list[list[Mapping[str, Any]]] = [[] for _ in counts]
-    for event in _events(events):
+    for event in valid_events(events):
         for count, call in zip(counts, calls, strict=True):
             call.append(event)
             if len(call) == count.jobs:
@@ -110,7 +110,7 @@ def count_requests(
     return RequestCounts(counts)
 
 
-def _sent_to(workspace: Workspace, keys: Sequence[str], chosen: Sequence[str] | None) -> list[str]:
+def sent_to(workspace: Workspace, keys: Sequence[str], chosen: Sequence[str] | None) -> list[str]:
     """Return the destinations that receive requests; all of them if the caller named some."""
     items = [workspace.destination(key) for key in keys]
     return [d.key for d in items if chosen is not None or (d.enabled and _makes_requests(d.type))]
@@ -120,7 +120,9 @@ def _makes_requests(type: str) -> bool:
     return not definitions.reason_unmapped(type) and not definitions.is_recorded_only(type)
 
 
-def _events(events: Events) -> Iterator[Mapping[str, Any]]:
+# Any: events
+def valid_events(events: Events) -> Iterator[Mapping[str, Any]]:
+    """Yield the events that RudderStack accepts."""
     columns = Columns({})
     for chunk in input_of(events).chunks():
         for record in () if isinstance(chunk, Reject) else records(chunk, columns):

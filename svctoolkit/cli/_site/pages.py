@@ -26,6 +26,7 @@ NAVIGATION = {
         "replay",
         "policies",
         "history",
+        "cost",
         "lineage",
         "mutate",
         "warehouse",

@@ -17,7 +17,7 @@ from svctoolkit.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Stages
-    from svctoolkit.replay import Breach, Comparison, Forecast, Replayed, RequestCount
+    from svctoolkit.replay import Breach, Comparison, Costs, Forecast, Replayed, RequestCount
     from svctoolkit.replay.results.group_contrasts import Contrasts
     from svctoolkit.workspace import Workspace
 
@@ -43,12 +43,14 @@ def _run(args: argparse.Namespace) -> int:
     if args.duckdb:
         result.to_duckdb(args.duckdb)
     counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
-    explained = result.contrasts() if args.explain else None
-    _terminal.out(_json_report(result, counts, explained) if args.json else _report(result))
+    explained, costs = result.contrasts() if args.explain else None, _costs(args) if args.prices else None
+    _terminal.out(_json_report(result, counts, explained, costs) if args.json else _report(result))
     if explained and not args.json:
         _terminal.out("what these events have in common:\n" + _plain_lines(explained))
     if counts and not args.json:
         _terminal.out(_plain_lines(counts))
+    if costs is not None and not args.json:
+        _terminal.out(_plain_lines(costs))
     _write_reports(args, result, breaches)
     if args.write_accepted and isinstance(result, Comparison):
         last = date.fromisoformat(args.expires) if args.expires else None
@@ -129,6 +131,16 @@ def _breaches(result: Replayed | Comparison, args: argparse.Namespace) -> list[B
         *result.breaches(args.fail_on_total, total=True),
     ]
     return list(dict.fromkeys(breaches))
+
+
+def _costs(args: argparse.Namespace) -> Costs:
+    """What the events cost, also at the earlier side of a comparison."""
+    from svctoolkit.replay import cost
+
+    jobs = _sizes(args.requests)[0] if args.requests else 20
+    before = None if args.before is None else _side(args.before, args)
+    chosen = {"jobs": jobs, "destinations": args.destination, "source": args.source}
+    return cost(args.files, _side(args.after, args), args.prices, before=before, **chosen)
 
 
 def _plain_lines(value: object) -> str:
@@ -230,8 +242,10 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError(f"--{compared[0].replace('_', '-')} needs --before or --outputs: it applies to differences")
     if args.requests is not None:
         _sizes(args.requests)
-        if args.before is not None:
+        if args.before is not None and not args.prices:
             raise UsageError("--requests applies to one workspace: remove --before")
+    if args.prices and (args.outputs or "-" in args.files):
+        raise UsageError("--prices reads the events again: give files, not --outputs or standard input")
     if args.write_accepted and not args.reason.strip():
         raise UsageError("--write-accepted needs --reason: say why the differences are correct")
     if args.expires:
@@ -276,10 +290,13 @@ def _json_report(
     result: Replayed | Comparison,
     counts: Sequence[RequestCount],
     explained: Contrasts | None,
+    costs: Costs | None,
 ) -> str:
     more: dict[str, object] = {}
     if counts:
         more["requests"] = [{**asdict(count), "share_of_limit": count.share_of_limit} for count in counts]
+    if costs is not None:
+        more["cost"] = {"currency": costs.currency, "total": costs.total, "lines": costs.to_list()}
     if explained:
         more["explained"] = explained.to_list()
     return json.dumps({**result.to_dict(), **more}, ensure_ascii=False, indent=2)

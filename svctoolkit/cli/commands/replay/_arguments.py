@@ -94,6 +94,11 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         help="count requests for these numbers of jobs per call (such as 20,100), and compare batch sizes with limits",
     )
     group.add_argument(
+        "--prices",
+        metavar="FILE",
+        help="report what the events cost by the prices and limits in this file (prices.yaml), also --before",
+    )
+    group.add_argument(
         "--mask-personal", action="store_true", help="mask names, e-mail addresses and other personal data"
     )
     group.add_argument(

@@ -1,0 +1,118 @@
+"""What events cost at destinations, by prices and limits of the user."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import Workspace
+from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import cost
+from svctoolkit.replay.cost import _Users
+
+EVENTS = [
+    {
+        "type": "track",
+        "event": "Viewed",
+        "userId": f"u{number % 30}",
+        "messageId": f"m{number}",
+        "timestamp": f"2026-01-01T10:00:{number // 50:02}Z",
+    }
+    for number in range(100)
+]
+WORKSPACE = """
+workspace: shop
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/in"}}
+  braze: {type: BRAZE, config: {restApiKey: k-secret-1, dataCenter: EU-01, appKey: a-1}}
+"""
+PRICES = """
+currency: EUR
+destinations:
+  hook: {events: [{up_to: 50, price: 0}, {price: 0.1}], limits: {requests_per_second: 20}}
+  braze: {users: 2, requests: 0.5, limits: {users: 20}}
+"""
+
+
+def prices(tmp_path: Path, text: str = PRICES) -> Path:
+    (tmp_path / "prices.yaml").write_text(text)
+    return tmp_path / "prices.yaml"
+
+
+def test_events_users_and_requests_have_prices_and_limits(tmp_path: Path) -> None:
+    """Calls of 20 events share requests at Braze; users are distinct; the limit of a rate says when it was exceeded."""
+    found = cost(EVENTS, Workspace.loads(WORKSPACE), prices(tmp_path))
+
+    assert repr(found).splitlines() == [
+        "cost: 67.50 EUR",
+        "  hook: 100 events: 5.00",
+        "  hook: 100 requests: 0.00",
+        "  braze: 30 users: 60.00",
+        "  braze: 5 requests: 2.50",
+        "  hook: exceeds requests_per_second 20: 50 from 2026-01-01 10:00:00 on",
+        "  braze: exceeds users 20: 30",
+    ]
+    assert found.total_before is None
+    frame = found.frame()
+    assert frame["price"].sum() == 67.5
+    assert frame["quantity_before"].isna().all()
+
+
+def test_a_change_is_compared_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Events that are dropped, and a destination that is new."""
+    monkeypatch.chdir(tmp_path)
+    drop = "export function transformEvent(e) { return e.userId === 'u1' ? null : e }"
+    code = f"transformations: {{drop: {{language: javascript, code: {json.dumps(drop)}}}}}\n"
+    Path("workspace.yaml").write_text(WORKSPACE.replace("hook: {", "hook: {transformation: drop, ") + code)
+    Path("before.yaml").write_text("\n".join(line for line in WORKSPACE.splitlines() if "braze" not in line))
+    Path("e.ndjson").write_text("\n".join(map(json.dumps, EVENTS)))
+    rest = ["--before", "before.yaml", "--prices", str(prices(tmp_path)), "--trust-code"]
+
+    assert main(["replay", "e.ndjson", *rest]) == 0
+    said = capsys.readouterr().out
+    assert "cost: 5.00 -> 67.10 EUR" in said
+    assert "  hook: 100 -> 96 events: 5.00 -> 4.60" in said
+    assert "  braze: 0 -> 30 users: 0.00 -> 60.00" in said
+    assert main(["replay", "e.ndjson", *rest, "--json"]) == 0
+    costs = json.loads(capsys.readouterr().out)["cost"]
+    assert costs["total"] == pytest.approx(67.1)
+    assert costs["lines"][0]["quantity_before"] == 100
+    assert main(["replay", "-", *rest]) == 4
+    assert "--prices reads the events again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("destinations: {hok: {events: 1}}", "prices of an unknown destination 'hok'. Did you mean 'hook'"),
+        ("destinations: {hook: {event: 1}}", r"prices.yaml:1:23: .*Did you mean 'events'"),
+        ("destinations: {hook: {events: -1}}", "prices.yaml:1:"),
+        ("destinations: {hook: {limits: {users_per_day: 1}}}", "prices.yaml:1:"),
+    ],
+)
+def test_mistakes_in_prices_are_errors(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        cost([], Workspace.loads(WORKSPACE), prices(tmp_path, text))
+
+
+def test_prices_can_be_an_object_and_calls_have_a_job() -> None:
+    table: dict[str, Any] = {"destinations": {"hook": {"requests": 1}}}
+    assert cost(EVENTS[:3], Workspace.loads(WORKSPACE), table).total == 3
+    with pytest.raises(ConfigError, match="at least 1"):
+        cost([], Workspace.loads(WORKSPACE), table, jobs=0)
+    with pytest.raises(ConfigError, match="prices:"):
+        cost([], Workspace.loads(WORKSPACE), {})
+
+
+def test_many_users_are_counted_within_a_percent_in_limited_memory() -> None:
+    users = _Users()
+    for number in range(120_000):
+        users.add(f"u{number}")
+        users.add(f"u{number // 2}")
+    assert users.count == pytest.approx(120_000, rel=0.015)
