@@ -1,4 +1,4 @@
-"""JupyterLab and Voila with a real browser: servers and pages for the browser tests and the screenshots.
+"""JupyterLab, Voila and marimo with a real browser: servers and pages for the browser tests and the screenshots.
 
 Nothing leaves the machine: the servers listen on 127.0.0.1, and the browser resolves no other name. Each server has its
 own configuration, data and runtime folders, so the user's own Jupyter is neither used nor changed.
@@ -29,8 +29,8 @@ from tests.data_plane import packages
 CHROMIUM = "/usr/bin/chromium"
 EXPLORER = ".svc-explorer"
 _FLAGS = ("--disable-gpu", "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
-_LAB = ("--ip=127.0.0.1", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True")
-_VOILA = ("--Voila.ip=127.0.0.1", "--show_tracebacks=True")
+_LAB = ("--no-browser", "--ip=127.0.0.1", "--LabApp.news_url=None", "--LabApp.expose_app_in_browser=True")
+_VOILA = ("--no-browser", "--Voila.ip=127.0.0.1", "--show_tracebacks=True")
 _ROOT = os.geteuid() == 0  # Chromium and Jupyter want explicit permission to run as root
 _SECONDS = 60.0
 #: Files from other hosts, which the browser refuses, and other JupyterLab extensions that are installed.
@@ -43,7 +43,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 
 
 class Server:
-    """A Jupyter server in a separate process, with the notebooks of `folder`. Its files are in `state`."""
+    """A server of notebooks in a separate process, with the notebooks of `folder`. Its files are in `state`."""
 
     def __init__(self, folder: Path, state: Path, *command: str) -> None:
         self.token, port = secrets.token_hex(16), _free_port()
@@ -62,7 +62,7 @@ class Server:
             "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }
-        given = [sys.executable, "-m", *command, "--no-browser", f"--port={port}"]
+        given = [sys.executable, "-m", *command, f"--port={port}"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 given, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -145,6 +145,17 @@ class Jupyter:
         with self._sheet(url, shots, context) as sheet:
             sheet.shown()
             yield sheet
+
+    @contextmanager
+    def marimo(self, app: Path, shots: Path, **context: Any) -> Iterator[Sheet]:
+        """A marimo notebook as an app, in marimo's own server. The page has no explorer until it is found."""
+        server = Server(app.parent, shots / "marimo", "marimo", "run", str(app), "--headless", "--no-token")
+        try:
+            server.wait()
+            with self._sheet(server.url, shots, context) as sheet:
+                yield sheet
+        finally:
+            server.stop()
 
     @contextmanager
     def blank(self, html: str, **context: Any) -> Iterator[Sheet]:

@@ -115,6 +115,43 @@ SdkPlayground(configuration={"sleep_timeout": 1})
 """,
 }
 
+#: A marimo notebook: a display of an object, an explorer, and a grid.
+MARIMO = """
+import marimo
+
+app = marimo.App()
+
+
+@app.cell
+def _():
+    import svctoolkit
+    from svctoolkit.widgets import DataGrid, DestinationExplorer
+
+    workspace = svctoolkit.Workspace("shop")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+    workspace
+    return DataGrid, DestinationExplorer, svctoolkit, workspace
+
+
+@app.cell
+def _(svctoolkit, workspace):
+    event = {"type": "track", "event": "Order Completed", "properties": {"order_id": "o-1"}}
+    svctoolkit.Pipeline(workspace).test_destination("hook", event)
+    return (event,)
+
+
+@app.cell
+def _(DestinationExplorer, event, workspace):
+    DestinationExplorer(workspace, "hook", event=event)
+    return
+
+
+@app.cell
+def _(DataGrid):
+    DataGrid([{"number": n, "user": f"u-{n % 7}"} for n in range(500)])
+    return
+"""
+
 
 _SUITE = """\
 suite: Orders

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.notebooks import gallery
 from tests.notebooks.browser import Jupyter, Sheet, jupyter
@@ -56,6 +57,22 @@ def test_explorers_work_as_dashboards(servers: Jupyter, tmp_path: Path, name: st
     with servers.voila(name, tmp_path, theme="dark", color_scheme="dark") as sheet:
         VISITS[name](sheet.explorer)
         well_made(sheet)
+
+
+def test_displays_and_grids_work_in_marimo(servers: Jupyter, tmp_path: Path) -> None:
+    """Objects show their display, explorers their static view with a sentence; a grid is a widget of the page."""
+    app = tmp_path / "shop.py"
+    app.write_text(gallery.MARIMO, encoding="utf-8")
+    with servers.marimo(app, tmp_path) as sheet:
+        grid = sheet.page.get_by_role("grid", name="Rows")
+        expect(grid.get_by_role("row").nth(1)).to_be_visible(timeout=60_000)
+        expect(sheet.page.get_by_text("marimo shows the static view of a DestinationExplorer")).to_be_visible()
+        expect(sheet.page.get_by_role("list", name="stages").first).to_contain_text("dest_transform")
+        grid.press("End")
+        expect(grid.get_by_role("row", selected=True)).to_contain_text("u-2")
+        sheet.page.get_by_label("Search rows").fill("user: u-3")
+        expect(sheet.page.get_by_text("71 of 500 rows")).to_be_visible()
+        expect(sheet.page.get_by_text("Something went wrong")).to_have_count(0)
 
 
 GOOD = '<button>Run</button><label>Name <input></label><div style="width: 300px; overflow: auto">text</div>'

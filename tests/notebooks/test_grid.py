@@ -61,11 +61,11 @@ def test_cells_are_short_texts() -> None:
 
 def test_columns_say_what_they_contain() -> None:
     """The range of numbers, the number of values, how many are missing; nothing for small tables."""
-    frame = pd.DataFrame({"total": range(40), "user": ["u", None, "v", "u"] * 10})
+    frame = pd.DataFrame({"total": range(40), "user": ["u", None, "v", "u"] * 10, "type": ["track"] * 40})
 
-    assert [column["summary"] for column in Rows(frame).columns()] == ["0 to 39", "25% missing, 2 values"]
-    assert [column["number"] for column in Rows(frame).columns()] == [True, False]
-    assert [column["summary"] for column in Rows(frame.head(3)).columns()] == ["", ""]
+    assert [column["summary"] for column in Rows(frame).columns()] == ["0 to 39", "25% missing, 2 values", "1 value"]
+    assert [column["number"] for column in Rows(frame).columns()] == [True, False, False]
+    assert [column["summary"] for column in Rows(frame.head(3)).columns()] == ["", "", ""]
 
 
 def test_data_of_any_library() -> None:

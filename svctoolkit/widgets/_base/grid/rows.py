@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.display import quantity
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 
@@ -147,7 +148,7 @@ def _summary(column: pd.Series[Any]) -> str:
     if missing < 1 and _is_number(column):
         words.append(f"{text(column.min())} to {text(column.max())}")
     elif missing < 1 and column.dtype != object:
-        words.append(f"{column.nunique():,} values")
+        words.append(quantity(column.nunique(), "value"))
     return ", ".join(words)
 
 
