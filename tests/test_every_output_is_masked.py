@@ -202,7 +202,8 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
 AS_SENT = {"HttpRequest", "HttpResponse"}
 #: These show values passed by the caller, and have no workspace.
 OF_THE_CALLER = {
-    "Event", "Change", "Diff", "Explanation", "Load", "Warehouse", "Plan", "TrackingPlan", "Verdict", "Searched",
+    "Event", "Change", "Diff", "Explanation", "Load", "Warehouse", "Plan", "PlanCoverage", "TrackingPlan", "Verdict",
+    "Searched",
 }  # fmt: skip
 #: Shown with their state in `test_no_secret_shows.test_no_widget_keeps_a_secret`.
 OF_WIDGETS = {"Explorer", "Results"}

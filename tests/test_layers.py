@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "sdk": "errors retries sqlite prometheus display events",
     "yamlfile": "errors",
     "accepted": "errors yamlfile",
-    "plans": "errors personal display registry events yamlfile",
+    "plans": "errors personal pictures display registry events yamlfile",
     "simulations": "errors secrets display registry yamlfile",
     "mapping": "causes errors events",
     "warehouse": "causes errors display events mapping",
@@ -115,8 +115,8 @@ ROOMS = {
     "warehouse": "providers rows loading warehouse comparison _display dbt",
     "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer *"),
     "plans": (
-        "violation schema settings rule fields frames model project text _display "
-        "formats survey compare infer coverage generate strategies marked_json"
+        "violation schema settings rule fields frames model project text coverage pictures cover _display "
+        "formats survey compare infer generate strategies marked_json"
     ),
     "replay": (
         "records formats inputs tally review engine requests cost webhooks results edits reports options api chunks "

@@ -14,8 +14,10 @@ from svctoolkit import Pipeline, Workspace, display
 from svctoolkit.pictures import (
     Attempt,
     Bin,
+    Cell,
     Days,
     End,
+    HeatMap,
     Histogram,
     Key,
     Sankey,
@@ -29,6 +31,8 @@ from svctoolkit.pictures import (
     day_of,
 )
 from svctoolkit.pictures._canvas import fit, ticks, width_of
+from svctoolkit.plans import cover, of_service
+from svctoolkit.plans.pictures import coverage_map
 from svctoolkit.replay import compare, replay
 from svctoolkit.replay.results.pictures import change_of_values
 from svctoolkit.replay.tally.tally import Sum
@@ -99,7 +103,17 @@ def spans() -> Spans:
     return Spans("Latency by stage", rows)
 
 
+def heat(rows: int) -> HeatMap:
+    names, columns = [f"Event {n} {HOSTILE}" for n in range(rows)], [f"properties {n}" for n in range(9)]
+    cells = {
+        (name, column): Cell(k % (n % 7 + 1), n % 7) for n, name in enumerate(names) for k, column in enumerate(columns)
+    }
+    return HeatMap("Coverage of the tracking plan", names, columns, cells)
+
+
 PICTURES = {
+    "heat map": heat(12).html(),
+    "many rows": heat(300).html(),
     "time line": time_line().html(),
     "spans": spans().html(),
     "wires": wires(30).html(),
@@ -330,3 +344,28 @@ def test_lineage_is_a_flow_with_losses_in_red() -> None:
     assert [end.name for end in picture.left if end.tone == "bad"] == [destiny.path for destiny in lineage.lost]
     assert len(picture.wires) == sum(len({*o.events}) + len({*o.conditions}) for o in lineage.fields)
     assert 'class="lost"' in lineage._repr_mimebundle_()["text/html"]
+
+
+RULES = {
+    "Paid": {"total": {"type": "number"}, "currency": {"type": "string", "enum": ["EUR", "USD"]}},
+    "Paid: later": {"days": {"type": "integer"}},
+}
+
+
+def test_the_coverage_of_a_plan_is_a_heat_map() -> None:
+    """Events down, groups across; also as a frame and as text. An event may be called like part of another item."""
+    events = [
+        {"name": name, "eventType": "track", "rules": {"properties": {"properties": {"properties": of}}}}
+        for name, of in RULES.items()
+    ]
+    plan = of_service({"id": "tp", "events": events})
+    found = cover(plan, [{"type": "track", "event": "Paid", "properties": {"total": 2, "currency": "EUR"}}])
+    cells = coverage_map(found.covered, found.missing).cells
+
+    assert cells["Paid", "event"] == (1, 1)
+    assert cells["Paid", "properties"] == (2, 2)
+    assert cells["Paid", "values"] == (1, 2)
+    assert cells["Paid: later", "properties"] == (0, 1)
+    assert found.frame().covered.sum() == len(found.covered) == 4
+    assert "values: 1 of 2; missing: Paid: currency = USD" in repr(found)
+    assert "nothing of Paid: left out" in found._repr_mimebundle_()["text/html"]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from svctoolkit.pictures._canvas import Key, Tone
 from svctoolkit.pictures._days import Bins, Days, bins, day_of
 from svctoolkit.pictures._distribution import Bin, Histogram, Values
+from svctoolkit.pictures._heat import Cell, HeatMap
 from svctoolkit.pictures._sankey import Flow, Sankey
 from svctoolkit.pictures._times import Attempt, Span, Spans, TimeLine, duration
 from svctoolkit.pictures._wires import End, Wire, Wires
@@ -20,9 +21,11 @@ __all__ = [
     "Attempt",
     "Bin",
     "Bins",
+    "Cell",
     "Days",
     "End",
     "Flow",
+    "HeatMap",
     "Histogram",
     "Key",
     "Sankey",

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from svctoolkit.plans.cover import PlanCoverage, cover
     from svctoolkit.plans.formats import FORMATS, load, of_service
     from svctoolkit.plans.model import Plan, Verdict, change_event, mark_event
     from svctoolkit.plans.project import Link, Project
@@ -27,12 +28,14 @@ _HOME = {
     "VIOLATION_TYPES": "violation",
     "Link": "project",
     "Plan": "model",
+    "PlanCoverage": "cover",
     "Project": "project",
     "Rule": "rule",
     "Settings": "settings",
     "Verdict": "model",
     "Violation": "violation",
     "change_event": "model",
+    "cover": "cover",
     "load": "formats",
     "mark_event": "model",
     "of_service": "formats",
@@ -45,12 +48,14 @@ __all__ = [
     "VIOLATION_TYPES",
     "Link",
     "Plan",
+    "PlanCoverage",
     "Project",
     "Rule",
     "Settings",
     "Verdict",
     "Violation",
     "change_event",
+    "cover",
     "load",
     "mark_event",
     "of_service",

@@ -5,8 +5,10 @@ from __future__ import annotations
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import shows
+from svctoolkit.plans.cover import PlanCoverage
 from svctoolkit.plans.fields import fields
 from svctoolkit.plans.model import Plan, Verdict
+from svctoolkit.plans.pictures import coverage_map
 from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.text import limits_text
 
@@ -49,3 +51,22 @@ def verdict(item: Verdict) -> Html:
     ]
     fate = "dropped" if item.dropped else "goes on"
     return display.table(("violation", "at", "message", "rule"), rows, caption=f"Tracking plan: the event {fate}")
+
+
+@shows(PlanCoverage, "text")
+def coverage_text(item: PlanCoverage) -> str:
+    """Return how many items of each group are covered, and those that are missing."""
+    lines = []
+    for group in dict.fromkeys(group for group, _ in item.items):
+        missing = [name for of, name in item.missing if of == group]
+        total = sum(of == group for of, _ in item.items)
+        few = f"; missing: {', '.join(missing[:8])}{', …' if len(missing) > 8 else ''}" if missing else ""
+        lines.append(f"{group}: {total - len(missing):,} of {total:,}{few}")
+    return "\n".join(lines) or "the plan is empty"
+
+
+@shows(PlanCoverage)
+def coverage_page(item: PlanCoverage) -> Html:
+    """Show a heat map of events and groups, and what is missing."""
+    missing = display.table(("group", "missing"), item.missing) if item.missing else Html("")
+    return display.page(coverage_map(item.covered, item.missing).html(), missing)

@@ -10,6 +10,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome
+from svctoolkit.runner.report import view
 from svctoolkit.runner.report.ending import changed_line
 from svctoolkit.runner.report.groups import Group, group_by_cause
 from svctoolkit.runner.report.reporters import _data
@@ -38,6 +39,7 @@ class HtmlPage:
         self._output = output
         self._outcomes: list[dict[str, Any]] = []
         self._coverage: dict[str, Any] = {}
+        self._plans = Html("")
         self._failed: list[Outcome] = []
 
     def __call__(self, notice: Notice) -> None:
@@ -46,13 +48,18 @@ class HtmlPage:
             self._failed += [notice] if notice.deviates else []
         elif isinstance(notice, Covered):
             self._coverage = _data.coverage(notice.coverage)
+            self._plans = view.plan_coverage(notice.coverage)
         elif isinstance(notice, Finished):
             groups = [group for group in group_by_cause(self._failed) if len(group.outcomes) > 1]
-            self._output.stream.write(_page(self._outcomes, groups, _data.summary(notice), self._coverage))
+            self._output.stream.write(_page(self._outcomes, groups, _data.summary(notice), self._coverage, self._plans))
 
 
 def _page(
-    outcomes: list[dict[str, Any]], groups: list[Group], summary: dict[str, Any], coverage: dict[str, Any]
+    outcomes: list[dict[str, Any]],
+    groups: list[Group],
+    summary: dict[str, Any],
+    coverage: dict[str, Any],
+    plans: Html,
 ) -> str:
     here = Path(__file__).parent
     style, script = ((here / name).read_text(encoding="utf-8") for name in ("_page.css", "_page.js"))
@@ -64,7 +71,7 @@ def _page(
     folded = {outcome.scenario.name for group in groups for outcome in group.outcomes}  # the group explains them
     main = "".join(map(_group, groups))
     main += "".join(_suite(file, scenarios, in_full, folded) for file, scenarios in ordered)
-    main += _coverage(coverage) if coverage else ""
+    main += _coverage(coverage, plans) if coverage else ""
     if len(in_full) < len(outcomes):
         note = f"Payloads are shown for the first {_MOST:,} passed scenarios."
         main = display.message(note, "info") + main
@@ -198,7 +205,7 @@ def _stage(name: str, wrong: int, causes: Mapping[str, str]) -> display.Step:
     return display.Step(name, "failed" if wrong else "ok", note=_count_text(wrong, "difference") if wrong else "")
 
 
-def _coverage(coverage: dict[str, Any]) -> str:
+def _coverage(coverage: dict[str, Any], plans: Html) -> str:
     rows = [[group["name"], _share(group), _missing(group["missing"])] for group in coverage["groups"]]
     table = display.table(["what", "touched", "missing"], rows)
     lines = coverage["checked_lines"]
@@ -210,7 +217,7 @@ def _coverage(coverage: dict[str, Any]) -> str:
         table = Html(table + display.section("Lines of code", display.table(["scenarios", "lines", "where"], rows)))
     if coverage["lost"]:
         table = Html(table + display.message(f"fields that reach no destination: {_missing(coverage['lost'])}"))
-    return f'<section class="coverage"><h2>Coverage {coverage["percent"]:.1f} %</h2>{table}</section>'
+    return f'<section class="coverage"><h2>Coverage {coverage["percent"]:.1f} %</h2>{plans}{table}</section>'
 
 
 def _share(group: dict[str, Any]) -> Html:
