@@ -115,7 +115,7 @@ ROOMS = {
     "warehouse": "providers rows loading warehouse comparison _display dbt",
     "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer *"),
     "plans": (
-        "violation schema settings rule fields frames model project text coverage pictures cover _display "
+        "violation schema settings rule fields frames model project text coverage pictures covering _display "
         "formats survey compare infer generate strategies marked_json"
     ),
     "replay": (

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from svctoolkit.plans.cover import PlanCoverage, cover
+    from svctoolkit.plans.covering import PlanCoverage, cover
     from svctoolkit.plans.formats import FORMATS, load, of_service
     from svctoolkit.plans.model import Plan, Verdict, change_event, mark_event
     from svctoolkit.plans.project import Link, Project
@@ -28,14 +28,14 @@ _HOME = {
     "VIOLATION_TYPES": "violation",
     "Link": "project",
     "Plan": "model",
-    "PlanCoverage": "cover",
+    "PlanCoverage": "covering",
     "Project": "project",
     "Rule": "rule",
     "Settings": "settings",
     "Verdict": "model",
     "Violation": "violation",
     "change_event": "model",
-    "cover": "cover",
+    "cover": "covering",
     "load": "formats",
     "mark_event": "model",
     "of_service": "formats",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import shows
-from svctoolkit.plans.cover import PlanCoverage
+from svctoolkit.plans.covering import PlanCoverage
 from svctoolkit.plans.fields import fields
 from svctoolkit.plans.model import Plan, Verdict
 from svctoolkit.plans.pictures import coverage_map
