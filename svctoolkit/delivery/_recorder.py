@@ -244,6 +244,14 @@ class Recorder(Displayed):
             script = self._scripts.get((destination, run))
             return script.remaining() if script else ()
 
+    def is_scripted(self, destination: str) -> bool:
+        """Whether answers are configured that may apply to requests to a destination, in any run.
+
+        Without any, every request is answered at once, with the response of its server.
+        """
+        with self._changed:
+            return bool(self._answers) or any(key == destination for key, _ in self._scripts)
+
     def unused(self) -> dict[str, int]:
         """Return how many answers no request received, by destination or host; those that received all are left out."""
         with self._changed:

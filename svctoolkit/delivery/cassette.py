@@ -59,6 +59,11 @@ class Cassette:
         """Return a cassette that records if the file is missing, and else never uses `live`. Raises `ConfigError`."""
         return cls(path, None if Path(path).exists() else live, secrets=secrets)
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether requests that are not in the file are sent."""
+        return self._live is not None
+
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
         masker = Masker.of(self._secrets())
         key = _key(request, masker)

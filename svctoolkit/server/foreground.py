@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event, current_thread, main_thread
 
 from svctoolkit.server.announcement import banner
+from svctoolkit.server.collector import rare_collections
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.server.serving import Tls, check_sandbox
 from svctoolkit.workspace import Workspace
@@ -40,7 +41,8 @@ def serve(
     with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, tls=tls) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()
-        run_until_stopped(lambda: announce(plane))
+        with rare_collections():
+            run_until_stopped(lambda: announce(plane))
 
 
 def run_until_stopped(start: Callable[[], object]) -> None:

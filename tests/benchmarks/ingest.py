@@ -96,11 +96,13 @@ def _serve(kind: str, folder: str) -> None:
         return
     from svctoolkit import DataPlane, Workspace
     from svctoolkit.server import Retention
+    from svctoolkit.server.collector import rare_collections
 
     workspace = Workspace()
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
     workspace.source("web", write_key="web-key", destinations=["hook"] if kind == "hook" else [])
-    with DataPlane(workspace, store=Path(folder) / "plane.db", retention=Retention(events=100_000)) as plane:
+    store, retention = Path(folder) / "plane.db", Retention(events=100_000)
+    with DataPlane(workspace, store=store, retention=retention) as plane, rare_collections():
         print(plane.port, flush=True)
         sys.stdin.read()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.server import Backoff
+from svctoolkit.server.collector import rare_collections
 from svctoolkit.server.worker import PROFILES
 from svctoolkit.workspace import PlaneLimits
 
@@ -83,6 +85,17 @@ def test_memory_stays_bounded(tmp_path: Path, script: str, most: float) -> None:
 
     assert run.returncode == 0, run.stderr
     assert float(run.stdout) < most
+
+
+def test_a_server_collects_garbage_rarely_until_it_ends() -> None:
+    """Not a data plane in another program: only a process that does nothing but serve."""
+    before = gc.get_threshold()
+    with rare_collections():
+        frozen, rare = gc.get_freeze_count(), gc.get_threshold()
+
+    assert frozen > 0
+    assert rare[0] > before[0]
+    assert (gc.get_freeze_count(), gc.get_threshold()) == (0, before)
 
 
 def test_events_beyond_the_limit_wait_in_the_store(workspace: Workspace) -> None:

@@ -461,17 +461,17 @@ def test_pending_work_is_counted_at_every_stage(actions: list[str]) -> None:
     counts: Counter[str] = Counter()
     for number, action in enumerate(actions):
         if action == "accept":
-            pending.accept()
+            pending.accept("r")
             accepted += 1
         elif action == "refuse" and accepted > routed:
-            pending.refuse()
+            pending.refuse("r")
             routed += 1
         elif action == "route" and accepted > routed:
-            pending.route(1, {"crm": [task(number, run="r"), task(number, run="s")]})
+            pending.route(["r"], {"crm": [task(number, run="r"), task(number, run="s")]})
             routed += 1
             counts.update("rs")
         elif action == "settle" and counts["r"]:
-            pending.settle("crm", ["r"])
+            pending.settle("crm", [task(number, run="r")])
             counts["r"] -= 1
 
         assert pending.accepted == accepted
@@ -479,19 +479,22 @@ def test_pending_work_is_counted_at_every_stage(actions: list[str]) -> None:
         assert pending.all_routed() == (accepted == routed)
         for run, number_of_run in (("r", counts["r"]), ("s", counts["s"]), (None, counts.total())):
             assert pending.by_destination(run) == ({"crm": number_of_run} if number_of_run else {})
-            assert pending.is_idle(run) == (accepted == routed and not number_of_run)
+            waits = accepted != routed and run != "s"  # for a request that is not routed
+            assert pending.is_idle(run) == (not waits and not number_of_run)
         assert pending.destinations() == ({"crm"} if counts.total() else set())
 
 
 def test_urgent_runs_are_known_while_callers_wait() -> None:
-    """A run is urgent as long as any caller waits for it, but not before all requests are routed."""
+    """A run is urgent as long as any caller waits for it, but not before all its requests are routed."""
     pending = Pending(Work(database.Store(None)), Workspace())
     with pending.hurry("r"), pending.hurry(None):
         with pending.hurry("r"):
             assert pending.urgent_runs() == {"r", None}
-        pending.accept()
+        pending.accept("s")
+        assert pending.urgent_runs() == {"r"}
+        pending.accept("r")
         assert pending.urgent_runs() == set()
-        pending.route(1, {})
+        pending.route(["r", "s"], {})
         assert pending.urgent_runs() == {"r", None}
     assert pending.urgent_runs() == set()
 

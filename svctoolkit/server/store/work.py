@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import count
 from threading import Lock
@@ -59,6 +59,20 @@ class SentRequest(NamedTuple):
     seqs: Sequence[int]
 
 
+class Chunk(NamedTuple):
+    """Routed blocks with everything that was found about their events. The `delivery` of a fate is the place of its
+    request in `requests`.
+    """
+
+    blocks: Sequence[Block]
+    events: Sequence[Received] = ()
+    fates: Sequence[Fate] = ()
+    checks: Sequence[Check] = ()
+    violations: Sequence[Violation] = ()
+    requests: Sequence[SentRequest] = ()
+    held: Sequence[HeldChanges] = ()
+
+
 class Duplicate(NamedTuple):
     """The last event with a digest, excluding repeats."""
 
@@ -75,8 +89,9 @@ class Work:
         self._violation_numbers = count(store.read("select coalesce(max(number), 0) + 1 from violations")[0][0])
         self._delivery_numbers = count(store.read("select coalesce(max(number), 0) + 1 from deliveries")[0][0])
 
-    def count_unrouted(self) -> int:
-        return int(self._store.read("select count(*) from blocks where routed = 0")[0][0])
+    def count_unrouted(self) -> Counter[str]:
+        """Return how many requests are not routed yet, by run."""
+        return Counter(dict(self._store.read("select run, count(*) from blocks where routed = 0 group by run")))
 
     def next_blocks(self, after: int, most: int, most_bytes: int) -> list[Block]:
         """Return the next blocks to route: up to `most` blocks or about `most_bytes`, but at least one."""
@@ -103,29 +118,26 @@ class Work:
             earlier.update({digest: Duplicate(seq, at) for digest, seq, at in self._store.read(sql, some)})
         return earlier
 
-    def save_routes(
-        self,
-        blocks: Sequence[Block],
-        events: Sequence[Received],
-        fates: Sequence[Fate],
-        checks: Sequence[Check] = (),
-        violations: Sequence[Violation] = (),
-    ) -> Future[None]:
-        """Store the routing of blocks and all its results in one transaction."""
-        ends = blocks[0].first, blocks[-1].first
-        records: list[tuple[type[Record], Sequence[Record]]] = [(Received, events), (Fate, fates), (Check, checks)]
+    def save_chunk(self, chunk: Chunk) -> list[int]:
+        """Store the routing of blocks and all its results in one transaction. Return the numbers of the requests."""
+        ends = chunk.blocks[0].first, chunk.blocks[-1].first
+        records: list[tuple[type[Record], Sequence[Record]]] = [(Received, chunk.events), (Check, chunk.checks)]
         tables = [(record, encode(some)) for record, some in records if some]
+        attempts = _Attempts(chunk.fates, chunk.requests, chunk.held)
+        numbers: list[int] = []
 
         def save(to: sqlite3.Connection) -> None:
             for record, encoded in tables:
                 insert(to, record, encoded)
-            if violations:
-                numbered = [replace(one, number=next(self._violation_numbers)) for one in violations]
+            if chunk.violations:
+                numbered = [replace(one, number=next(self._violation_numbers)) for one in chunk.violations]
                 insert(to, Violation, encode(numbered))
+            numbers[:] = attempts.save(to, self._delivery_numbers)
             # In the same transaction as the fates: after a crash, a block is either routed completely or read again.
             to.execute("update blocks set routed = 1 where first between ? and ?", ends)
 
-        return self._store.write(save)
+        self._store.write(save).result()
+        return numbers
 
     def save_rejected(self, rejected: Rejected) -> Future[None]:
         rows = encode([rejected])
@@ -147,23 +159,8 @@ class Work:
         `held` is what simulated servers hold because of them. The `delivery` of a fate is the index of its request in
         `requests`; in the store it is the number.
         """
-        # Packing takes longest, so it is done before the transaction; the numbers are known only inside it.
-        deliveries, settled = encode([request.delivery for request in requests]), encode(fates)
-
-        def save(to: sqlite3.Connection) -> None:
-            numbers = [next(self._delivery_numbers) for _ in requests]
-            for row, number in zip(deliveries, numbers, strict=True):
-                row[_NUMBER] = number
-            for row, fate in zip(settled, fates, strict=True):
-                row[_DELIVERY] = None if fate.delivery is None else numbers[fate.delivery]
-            insert(to, Delivery, deliveries)
-            pairs = zip(numbers, requests, strict=True)
-            insert(to, Carried, encode([one for number, request in pairs for one in _carried(number, request)]))
-            insert(to, Fate, settled)
-            save_held(to, held)
-            saved(numbers)
-
-        return self._store.write(save)
+        attempts = _Attempts(fates, requests, held)
+        return self._store.write(lambda to: saved(attempts.save(to, self._delivery_numbers)))
 
     def pending_counts(self) -> Counter[tuple[str, str]]:
         """Return how many events are pending, by destination and run."""
@@ -239,6 +236,29 @@ def _carried(number: int, request: SentRequest) -> list[Carried]:
     if len(request.seqs) == 1:
         return []
     return [Carried(number=number, place=place, seq=seq) for place, seq in enumerate(request.seqs)]
+
+
+class _Attempts:
+    """The results of attempts, ready to be written."""
+
+    def __init__(self, fates: Sequence[Fate], requests: Sequence[SentRequest], held: Sequence[HeldChanges]) -> None:
+        self._fates, self._requests, self._held = fates, requests, held
+        # Packing takes longest, so it is done before the transaction; the numbers are known only inside it.
+        self._deliveries, self._settled = encode([request.delivery for request in requests]), encode(fates)
+
+    def save(self, to: sqlite3.Connection, free: Iterator[int]) -> list[int]:
+        """Write them in a transaction. Return the numbers that the requests get."""
+        numbers = [next(free) for _ in self._requests]
+        for row, number in zip(self._deliveries, numbers, strict=True):
+            row[_NUMBER] = number
+        for row, fate in zip(self._settled, self._fates, strict=True):
+            row[_DELIVERY] = None if fate.delivery is None else numbers[fate.delivery]
+        insert(to, Delivery, self._deliveries)
+        pairs = zip(numbers, self._requests, strict=True)
+        insert(to, Carried, encode([one for number, request in pairs for one in _carried(number, request)]))
+        insert(to, Fate, self._settled)
+        save_held(to, self._held)
+        return numbers
 
 
 class Events:

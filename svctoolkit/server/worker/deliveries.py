@@ -10,25 +10,21 @@ from threading import Lock
 from time import monotonic
 from typing import Any
 
-from msgspec.structs import replace
-
-from svctoolkit.causes import cause_to_json
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import StoreError
 from svctoolkit.plans import change_event
 from svctoolkit.server.store.blob import unpack
-from svctoolkit.server.store.record import time_of
-from svctoolkit.server.store.schema import Delivery, Fate, storable
-from svctoolkit.server.store.work import Events, SentRequest, Work
+from svctoolkit.server.store.work import Events, Work
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.lanes.asleep import sleep
-from svctoolkit.server.worker.lanes.lane import Lane, Terms
+from svctoolkit.server.worker.lanes.lane import NO_PAUSES, Lane, Terms
 from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
-from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Step, Task, owner_of
+from svctoolkit.server.worker.rows import numbered, rows_of
+from svctoolkit.server.worker.task import Outcome, Record, Step, Task, owner_of
 from svctoolkit.server.worker.threads import Threads
 from svctoolkit.server.worker.timers import Timers
 from svctoolkit.server.worker.watchdog import LARGE
@@ -84,10 +80,10 @@ class Deliveries:
                 self._lanes[key] = self._new_lane(key, behind=False)
             return self._lanes[key]
 
-    def add(self, tasks: Mapping[str, Sequence[Task]]) -> None:
-        """Add new tasks by destination. They are in the store already."""
+    def add(self, tasks: Mapping[str, Sequence[Task]], pauses: Mapping[str, Mapping[str, float]]) -> None:
+        """Add new tasks by destination. They are in the store already. `pauses`: see `Lane.add`."""
         for key, of_destination in tasks.items():
-            self._lane(key).add(of_destination)
+            self._lane(key).add(of_destination, pauses.get(key, NO_PAUSES))
 
     def wake(self) -> None:
         """Check again which destinations are enabled: one of them or the workspace has changed."""
@@ -229,12 +225,9 @@ class Deliveries:
 
     def settle(self, destination: str, records: Sequence[Record], done: Callable[[], None]) -> None:
         at = self._clock()
-        results = [result for record in records for result in record.results]
-        exchanges = [exchange for record in records for exchange in record.exchanges]
-        places = {exchange: place for place, exchange in enumerate(exchanges)}
         target = self._workspace.destinations.get(destination)
-        fates = [_fate(result, destination, target.type if target else "", at, places) for result in results]
-        requests = [_request(exchange, destination) for exchange in exchanges]
+        fates, requests = rows_of(records, destination, target.type if target else "", at)
+        settled = [r.task for record in records for r in record.results if r.retry_in is None]
         numbers: list[int] = []
 
         def number(found: list[int]) -> None:
@@ -246,10 +239,9 @@ class Deliveries:
                     _LOG.error("cannot store results of %s; retrying: %s", destination, failure)
                     self._timers.after(_STORE_PAUSE, lambda: self.settle(destination, records, done))
                 return
-            self._pending.settle(destination, [r.task.run for r in results if r.retry_in is None])
+            self._pending.settle(destination, settled)
             done()
-            pairs = zip(requests, numbers, strict=True)
-            self._journal.deliver([replace(request.delivery, number=own) for request, own in pairs], fates)
+            self._journal.deliver(numbered(requests, numbers), fates)
             self._notifier.notify()
 
         held = [changes for record in records for changes in record.held]
@@ -264,57 +256,3 @@ def _unreadable(task: Task, error: Exception) -> Outcome:
         return Outcome("pending", "store", str(error), again=True)
     _LOG.error("event %s cannot be read", task.seq, exc_info=error)
     return Outcome("failed", "store", f"the event cannot be read: {error}")
-
-
-def _fate(result: Result, destination: str, type: str, at: datetime, places: Mapping[Exchange, int]) -> Fate:
-    task, outcome = result.task, result.outcome
-    cause = outcome.cause
-    dead = outcome.again and result.retry_in is None
-    return Fate(
-        seq=task.seq,
-        type=task.type,
-        name=task.name,
-        source=task.source,
-        destination=destination,
-        status="dead" if dead else outcome.status,
-        by=outcome.by,
-        reason=storable(outcome.reason),
-        attempts=result.attempt,
-        run=task.run,
-        at=at,
-        transformed=task.transformed,
-        retry_in=round(result.retry_in, 3) if result.retry_in is not None and outcome.attempted else None,
-        rule=cause.rule(type) if cause else "",
-        cause=cause_to_json(cause) if cause else None,
-        outcome=outcome.kind,
-        delivery=places.get(outcome.exchange) if outcome.exchange else None,
-        place=outcome.place if outcome.exchange else None,
-        since=task.first_at,
-        alone=any(job.alone for job in task.jobs or ()),
-        user=task.user,
-    )
-
-
-def _request(exchange: Exchange, destination: str) -> SentRequest:
-    """Return the delivery record of a request. It gets its number when it is stored."""
-    first, seqs, data = exchange.tasks[0], [task.seq for task in exchange.tasks], exchange.data
-    delivery = Delivery(
-        seq=first.seq,
-        destination=destination,
-        run=first.run,
-        attempt=exchange.attempt,
-        part=exchange.part,
-        status=exchange.status,
-        at=time_of(exchange.at),
-        payload=data["payload"],
-        sent=data["request"],
-        response=data["response"],
-        headers=data["headers"],
-        error=data["error"],
-        milliseconds=data["milliseconds"],
-        carries=len(seqs),
-        type=first.type,
-        name=first.name,
-        user=first.user,
-    )
-    return SentRequest(delivery, seqs)

@@ -28,7 +28,10 @@ from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
+from svctoolkit.server.worker.pump.pump import Pump, Pumped
+from svctoolkit.server.worker.pump.quick import QuickDestinations
 from svctoolkit.server.worker.router import Router, Routes
+from svctoolkit.server.worker.rows import numbered
 from svctoolkit.workspace import Source
 
 
@@ -111,7 +114,9 @@ class Engine:
             knobs,
             still=advance_clock is not None,
         )
-        self._router = Router(work, self.workspace, self._deliver, knobs)
+        quick = QuickDestinations(pipeline, self.pending.is_paused)
+        pump = Pump(self.workspace, attempts, quick, self.pending, self.clock, knobs)
+        self._router = Router(work, self.workspace, pump, self._deliver, knobs)
         pipeline.recorder.sleep = self._deliveries.sleep
         self.recorder, self.user_code = pipeline.recorder, pipeline.user_code
         # Must start last: the lanes know about older pending events since their creation, and new ones go after those.
@@ -226,16 +231,16 @@ class Engine:
             if stored.exception() is None:
                 self._router.add(blocks[0], wake=not here)
             else:
-                self.pending.refuse()
+                self.pending.refuse(run)
 
         # Only a store in memory has stored the block when `append` returns; a file is written by another thread.
         here = here and self.store.path is None
         # Counted before the write begins, so that `drain` cannot miss a request that is being written.
-        self.pending.accept()
+        self.pending.accept(run)
         try:
             future = self.store.append(count, row, on_stored)
         except BaseException:
-            self.pending.refuse()
+            self.pending.refuse(run)
             raise
         if here:
             self._router.route()
@@ -257,14 +262,16 @@ class Engine:
         self._work.save_rejected(rejected).add_done_callback(lambda _: self.notifier.notify())
         self.journal.reject(rejected)
 
-    def _deliver(self, blocks: Sequence[Block], routes: Routes) -> None:
+    def _deliver(self, blocks: Sequence[Block], routes: Routes, pumped: Pumped, numbers: Sequence[int]) -> None:
         """Hand routed blocks to their destinations. Called by the router after it has stored the routes.
 
         `pending` is updated first, so that a thread that waits for idleness sees the tasks counted.
         """
         self.journal.receive(routes.events, routes.fates, routes.checks, routes.violations)
-        self.pending.route(len(blocks), routes.tasks)
-        self._deliveries.add(routes.tasks)
+        if pumped.fates:
+            self.journal.deliver(numbered(pumped.requests, numbers), pumped.fates)
+        self.pending.route([block.run for block in blocks], pumped.tasks)
+        self._deliveries.add(pumped.tasks, pumped.pauses)
         # Someone waits in `drain`: the lanes must not gather any longer for batches that will not fill.
         if self.pending.urgent_runs():
             self._deliveries.wake()

@@ -10,6 +10,7 @@ from threading import Lock
 
 from svctoolkit.server.store.work import Work
 from svctoolkit.server.worker.task import Task
+from svctoolkit.server.worker.waiting import WaitingUsers
 from svctoolkit.workspace import Workspace
 
 
@@ -24,58 +25,72 @@ class Pending:
         self._work, self._workspace = work, workspace
         self._lock = Lock()
         # A store file may hold requests that the previous process accepted but did not route.
-        self._unrouted = work.count_unrouted()
+        self._unrouted: Counter[str] = work.count_unrouted()
         #: the number of requests accepted so far
-        self.accepted = self._unrouted
+        self.accepted = self._unrouted.total()
         self._routed = 0
         self._waiters: Counter[str | None] = Counter()
         self._events: Counter[tuple[str, str]] = work.pending_counts()
+        self._users = WaitingUsers()
+        self._users.hold(_by_destination(self._events))
 
-    def accept(self) -> None:
+    def accept(self, run: str) -> None:
         """Count an accepted request, which is being written to disk."""
         with self._lock:
-            self._unrouted += 1
+            self._unrouted[run] += 1
             self.accepted += 1
 
-    def refuse(self) -> None:
+    def refuse(self, run: str) -> None:
         """Subtract a request that could not be written to disk."""
         with self._lock:
-            self._unrouted -= 1
-            self._routed += 1
+            self._take_routed([run])
 
-    def route(self, blocks: int, tasks: Mapping[str, Sequence[Task]]) -> None:
-        """Replace routed requests by their tasks. Atomic: observers never miss an event in between."""
+    def route(self, runs: Sequence[str], tasks: Mapping[str, Sequence[Task]]) -> None:
+        """Replace routed requests, given by their runs, by their tasks. Atomic: observers never miss an event in
+        between.
+        """
         with self._lock:
-            self._unrouted -= blocks
-            # `is_routed` compares with a mark of `accepted`, so this only ever grows; `_unrouted` may be zero many
-            # times.
-            self._routed += blocks
+            self._take_routed(runs)
             for key, of_destination in tasks.items():
                 # Under the same lock as the subtraction above: `drain` must not find both numbers zero between the two
                 # steps.
                 self._events.update((key, task.run) for task in of_destination)
+                self._users.add(key, (task.owner for task in of_destination))
+
+    def _take_routed(self, runs: Sequence[str]) -> None:
+        self._unrouted -= Counter(runs)  # in place; runs without requests are dropped
+        # `is_routed` compares with a mark of `accepted`, so this only ever grows; `_unrouted` may be empty many times.
+        self._routed += len(runs)
 
     def reopen(self, events: Counter[tuple[str, str]]) -> None:
         """Count settled events as pending again."""
         with self._lock:
             self._events.update(events)
+            self._users.hold(_by_destination(events))
 
-    def settle(self, destination: str, runs: Sequence[str]) -> None:
-        """Subtract events of these runs that have their final fate at a destination."""
+    def settle(self, destination: str, tasks: Sequence[Task]) -> None:
+        """Subtract events that have their final fate at a destination."""
+        runs = [task.run for task in tasks]
         with self._lock:
             self._events.subtract((destination, run) for run in runs)
             for run in set(runs):  # delete finished runs: a long-lived data plane sees many
                 if not self._events[destination, run]:
                     del self._events[destination, run]
+            self._users.remove(destination, (task.owner for task in tasks))
+
+    def has_user(self, destination: str, owner: str) -> bool:
+        """Whether events of a user (`owner_of`) are pending at a destination, so that later ones must not overtake."""
+        with self._lock:
+            return self._users.has(destination, owner)
 
     def destinations(self) -> set[str]:
         """The destinations with pending events."""
         with self._lock:
             return {key for key, _ in self._events}
 
-    def all_routed(self) -> bool:
-        """Whether every accepted event has its fates, so that the store has all of them."""
-        return self._unrouted == 0
+    def all_routed(self, run: str | None = None) -> bool:
+        """Whether every accepted event of a run (or of all) has its fates, so that the store has all of them."""
+        return not (self._unrouted if run is None else self._unrouted[run])
 
     def is_routed(self, accepted: int) -> bool:
         """Whether the first `accepted` requests are routed."""
@@ -99,7 +114,7 @@ class Pending:
         with self._lock:
             # Before routing ends, a batch may still get more events: sending it now would split it differently on each
             # run.
-            return set() if self._unrouted else set(self._waiters)
+            return {run for run in self._waiters if self.all_routed(run)}
 
     def is_paused(self, destination: str) -> bool:
         """Whether the destination is disabled, so that its events wait."""
@@ -121,15 +136,22 @@ class Pending:
 
     def is_idle(self, run: str | None = None) -> bool:
         # Events of a disabled destination wait for a person, so they do not count: `drain` would never return.
-        return self.all_routed() and (not self._events or not self.under_way(run))
+        return self.all_routed(run) and (not self._events or not self.under_way(run))
 
     def describe(self, run: str | None) -> str:
         """Describe what is under way, as readable text."""
         texts = [f"{number} to {key}{self._reason(key)}" for key, number in self.under_way(run).items()]
-        if not self.all_routed():
+        if not self.all_routed(run):
             texts.append("some that are not routed yet")
         return ", ".join(texts) or "nothing is under way"
 
     def _reason(self, destination: str) -> str:
         reason = self._work.pending_reason(destination)
         return f" ({reason})" if reason else ""
+
+
+def _by_destination(events: Counter[tuple[str, str]]) -> Counter[str]:
+    numbers: Counter[str] = Counter()
+    for (destination, _), number in events.items():
+        numbers[destination] += number
+    return numbers

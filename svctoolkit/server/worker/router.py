@@ -19,9 +19,10 @@ from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.schema import Received, Violation, storable
-from svctoolkit.server.store.work import Duplicate, Work
+from svctoolkit.server.store.work import Chunk, Duplicate, Work
 from svctoolkit.server.worker.checks import Checks
 from svctoolkit.server.worker.knobs import Knobs
+from svctoolkit.server.worker.pump.pump import CHUNK, Pump, Pumped
 from svctoolkit.server.worker.task import Siblings, Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace
 
@@ -42,7 +43,7 @@ class Routes:
     """What the router found for some blocks: records for the store, and tasks by destination."""
 
     events: list[Received] = field(default_factory=list)
-    fates: list[schema.Fate] = field(default_factory=list)
+    fates: list[schema.Fate] = field(default_factory=list)  # of events that go no further
     tasks: dict[str, list[Task]] = field(default_factory=dict)
     checks: list[schema.Check] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
@@ -57,9 +58,16 @@ class Router:
     """
 
     def __init__(
-        self, work: Work, workspace: Workspace, deliver: Callable[[Sequence[Block], Routes], None], knobs: Knobs
+        self,
+        work: Work,
+        workspace: Workspace,
+        pump: Pump,
+        deliver: Callable[[Sequence[Block], Routes, Pumped, Sequence[int]], None],
+        knobs: Knobs,
     ) -> None:
-        self._work, self._workspace, self._deliver, self._knobs = work, workspace, deliver, knobs
+        """`deliver` gets routed blocks, and the numbers of the requests that the pump made."""
+        self._work, self._workspace, self._pump = work, workspace, pump
+        self._deliver, self._knobs = deliver, knobs
         self._routing = False  # a thread has taken blocks, and will look for more
         self._checks = Checks(workspace)
         self._changed = Condition()
@@ -67,6 +75,7 @@ class Router:
         self._waiting_events = self._waiting_bytes = 0
         self._queued_to = 0  # seq of the last block queued here
         self._last_taken = 0  # events
+        self._last_limit = _CHUNK
         self._behind = True  # some blocks are only in the store: at the start, those of the previous run
         self._stopped = False
         self._thread = Thread(target=self._run, name="svctoolkit router", daemon=True)
@@ -117,17 +126,18 @@ class Router:
 
     def _route(self, blocks: Sequence[Block]) -> None:
         try:
-            self._deliver(blocks, self._save(blocks))
+            self._deliver(blocks, *self._save(blocks))
         finally:
             with self._changed:
                 self._routing = False
                 if self._behind or self._blocks:
                     self._changed.notify()
 
-    def _save(self, blocks: Sequence[Block]) -> Routes:
+    def _save(self, blocks: Sequence[Block]) -> tuple[Routes, Pumped, Sequence[int]]:
         try:
             routes = self._routes(blocks)
-            self._work.save_routes(blocks, routes.events, routes.fates, routes.checks, routes.violations).result()
+            pumped = self._pump.settle(blocks, routes.tasks)
+            return routes, pumped, self._write(blocks, routes, pumped)
         except Exception:
             # All or nothing: the first of these blocks must remain the next one to read from the store. Blocks added
             # from now on are read from there, too, or they would be routed before these.
@@ -135,7 +145,25 @@ class Router:
                 self._forget_queue()
                 self._queued_to = blocks[0].first - 1
             raise
-        return routes
+
+    def _write(self, blocks: Sequence[Block], routes: Routes, pumped: Pumped) -> Sequence[int]:
+        """Store everything about the blocks in one transaction. Return the numbers of the requests."""
+        routes.fates += _still_pending(routes, pumped)
+        chunk = Chunk(
+            blocks=blocks, events=routes.events, checks=routes.checks, violations=routes.violations,
+            fates=[*pumped.fates, *routes.fates], requests=pumped.requests, held=pumped.held,
+        )  # fmt: skip
+        while True:
+            try:
+                return self._work.save_chunk(chunk)
+            except StoreError as error:
+                # Only the write is repeated: the requests have been made.
+                if not pumped.requests:
+                    raise
+                _report(error)
+                with self._changed:
+                    if self._changed.wait_for(lambda: self._stopped, 1.0):
+                        raise
 
     def _start_over(self) -> None:
         """Drop the queue and read it from the store again, in a second."""
@@ -156,7 +184,8 @@ class Router:
             if self._blocks and self._last_taken >= _LOAD and not self._behind:
                 # Digests are in random order, so every transaction rewrites most pages of their index. With only a
                 # few events per transaction, that would dominate the cost of routing.
-                self._changed.wait_for(lambda: self._stopped or self._waiting_events >= _COMPANY, _PATIENCE)
+                enough = min(_COMPANY, self._last_limit)
+                self._changed.wait_for(lambda: self._stopped or self._waiting_events >= enough, _PATIENCE)
             self._changed.wait_for(
                 lambda: self._stopped or (not self._routing and (self._behind or bool(self._blocks)))
             )
@@ -170,9 +199,13 @@ class Router:
         """Return the next blocks, for the caller to route. Must be called with the lock."""
         blocks: list[Block] = []
         # At least one block, even if it alone exceeds the limit; a block is never split between transactions.
-        while self._blocks and (not blocks or sum(b.count for b in blocks) < _CHUNK):
+        count, limit = 0, _CHUNK
+        while self._blocks and (not blocks or count + self._blocks[0].count <= limit):
             blocks.append(self._blocks.popleft())
-        self._last_taken = sum(b.count for b in blocks)
+            count += blocks[-1].count
+            if limit == _CHUNK and self._pump.takes(blocks[-1]):
+                limit = CHUNK
+        self._last_taken, self._last_limit = count, limit
         self._waiting_events -= self._last_taken
         self._waiting_bytes -= sum(len(b.body) for b in blocks)
         # Set under the lock that took the blocks: from here on, other threads leave routing to this one.
@@ -224,12 +257,13 @@ class Router:
             fates = [(key, fate_after_plan(fate, check.reason)) for key, fate in fates]
         seq, user, kind, name = event.seq, event.user or event.anonymous, event.type, event.name
         for key, (status, by, reason, _) in fates:
-            fate = schema.Fate(
-                seq=seq, type=kind, name=name, source=block.source, destination=key, status=status, by=by,
-                reason=storable(reason), attempts=0, run=block.run, at=event.received_at, user=user,
-            )  # fmt: skip
-            routes.fates.append(fate)
-            if status == "pending":
+            if status != "pending":
+                fate = schema.Fate(
+                    seq=seq, type=kind, name=name, source=block.source, destination=key, status=status, by=by,
+                    reason=storable(reason), attempts=0, run=block.run, at=event.received_at, user=user,
+                )  # fmt: skip
+                routes.fates.append(fate)
+            else:
                 owner = owner_of(event.user, event.anonymous)
                 task = Task(seq, block.source, block.run, owner, user, kind, name, block=own_block)
                 task.change = check.change if check is not None else None
@@ -262,6 +296,20 @@ class Router:
         except Exception as error:  # noqa: BLE001 - a bug here must not stop the events after this one
             _LOG.exception("routing of event %s", block.first + place)
             return Fate("failed", "routing", f"this is a bug in svctoolkit: {type(error).__name__}")
+
+
+def _still_pending(routes: Routes, pumped: Pumped) -> list[schema.Fate]:
+    """Return the fates of tasks without any attempt."""
+    attempted = {(fate.seq, fate.destination) for fate in pumped.fates}
+    left = [(task, key) for key, tasks in pumped.tasks.items() for task in tasks if (task.seq, key) not in attempted]
+    received = {event.seq: event.received_at for event in routes.events} if left else {}
+    return [
+        schema.Fate(
+            seq=task.seq, type=task.type, name=task.name, source=task.source, destination=key, status="pending", by="",
+            reason="", attempts=0, run=task.run, at=received[task.seq], user=task.user,
+        )
+        for task, key in sorted(left, key=lambda pair: pair[0].seq)
+    ]  # fmt: skip
 
 
 def _report(error: Exception) -> None:

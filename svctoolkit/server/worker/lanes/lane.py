@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from threading import Condition
 from time import monotonic
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from svctoolkit.server.worker.knobs import Knobs
@@ -16,7 +17,8 @@ from svctoolkit.server.worker.lanes.flow import Flow, State
 from svctoolkit.server.worker.lanes.memory import Memory
 from svctoolkit.server.worker.lanes.results import Results
 from svctoolkit.server.worker.lanes.throttle import Limiter
-from svctoolkit.server.worker.task import Outcome, Record, Result, Step, Task
+from svctoolkit.server.worker.rows import result_of
+from svctoolkit.server.worker.task import Outcome, Record, Step, Task
 from svctoolkit.server.worker.threads import Threads
 from svctoolkit.server.worker.timers import Timers
 
@@ -24,6 +26,10 @@ _LOG = logging.getLogger("svctoolkit.delivery")
 _SLOW = 0.02  # seconds that a task waits for a worker before another one starts
 _STALLED = 0.25  # the same for a quick destination: more threads do not help if the CPU is busy
 _QUICK = 0.005  # seconds per event up to which a worker takes several: none of them waits long for the others
+
+
+#: by owner: seconds until the next attempt
+NO_PAUSES: Mapping[str, float] = MappingProxyType({})
 
 
 class Terms(NamedTuple):
@@ -110,12 +116,19 @@ class Lane:
         self._watched_until = 0.0  # when a timer checks whether there is something to do
         self._pace = 1  # events that a worker takes at once if requests are not shared
 
-    def add(self, tasks: Sequence[Task]) -> None:
-        """Add new tasks in the order of their events. They are in the store already."""
+    def add(self, tasks: Sequence[Task], pauses: Mapping[str, float] = NO_PAUSES) -> None:
+        """Add new tasks in the order of their events. They are in the store already.
+
+        `pauses` has the owners whose first task has failed once already, with the seconds until its next attempt.
+        """
         with self._changed:
             terms = self._owner.terms(self._destination)
             self._memory.add(tasks, terms.capacity)
+            # An owner that is under way was loaded from the store meanwhile: its attempt is made already.
+            held = [owner for owner in pauses if self._queue.hold(owner)]
             self._scale_workers(terms)
+        for owner in held:
+            self._retries.after(pauses[owner], partial(self._again, [owner]))
 
     def reload(self) -> None:
         """Load everything again that is pending in the store."""
@@ -292,22 +305,10 @@ class Lane:
                 Step((), [(task, Outcome("pending", again=True, attempted=False)) for task in undecided]), terms
             )
 
-    def _result(self, task: Task, outcome: Outcome, pauses: dict[tuple[int, float | None], float]) -> Result:
-        """Return the outcome with the pause after it. Tasks that failed together get the same pause."""
-        if not outcome.attempted:
-            return Result(task, outcome, task.attempts, 0.0)
-        task.attempts += 1
-        if not outcome.again or self._knobs.backoff.gives_up(task.attempts, task.age, throttled=outcome.throttled):
-            return Result(task, outcome, task.attempts, None)
-        key = task.attempts, outcome.wait
-        if key not in pauses:
-            pauses[key] = self._knobs.backoff.pause(*key)
-        return Result(task, outcome, task.attempts, pauses[key])
-
     def _advance(self, step: Step, terms: Terms) -> None:
         """Let users whose events all have outcomes continue, now or after a pause. Send the results to the store."""
         pauses: dict[tuple[int, float | None], float] = {}
-        results = [self._result(*pair, pauses) for pair in step.outcomes]
+        results = [result_of(*pair, self._knobs.backoff, pauses) for pair in step.outcomes]
         again: dict[float, list[str]] = {}
         # An event that only waits is not stored, unless a request carried it.
         news = [result for result in results if result.outcome.attempted or result.outcome.exchange is not None]

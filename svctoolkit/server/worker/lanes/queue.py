@@ -38,6 +38,17 @@ class Queue:
         if task.owner not in self._under_way:
             self.ready[task.run] += 1
 
+    def hold(self, owner: str) -> bool:
+        """Let the first event of a user wait until `release`. Return False if it is under way, or does not exist."""
+        waiting = self._tasks.get(owner)
+        if not waiting or owner in self._under_way:
+            return False
+        self._under_way[owner] = 1
+        self.ready -= self._runs[owner]
+        self._heads.remove((waiting[0].seq, owner))
+        heapq.heapify(self._heads)
+        return True
+
     def is_under_way(self, owner: str) -> bool:
         """Whether an event of this user is under way, or waits for its next attempt."""
         return owner in self._under_way

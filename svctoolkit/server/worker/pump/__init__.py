@@ -1,0 +1,1 @@
+"""Settle events where they are routed, at destinations that answer at once."""

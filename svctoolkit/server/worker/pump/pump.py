@@ -1,0 +1,179 @@
+"""Make the first attempts of routed events at quick destinations, without a lane and its threads.
+
+    router -> pump -> one transaction: events, fates, deliveries
+              pump -> lane: what is not delivered at the first attempt, and everything behind it
+
+Both make the same attempts with the same rules, so it does not matter which of them gets an event. An event whose user
+has pending events at a destination goes to the lane, because it must not overtake them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import msgspec
+
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline import HeldChanges
+from svctoolkit.plans import change_event
+from svctoolkit.server.store.block import Block
+from svctoolkit.server.store.schema import Fate
+from svctoolkit.server.store.work import SentRequest
+from svctoolkit.server.worker.calls.attempts import Attempts
+from svctoolkit.server.worker.knobs import Knobs
+from svctoolkit.server.worker.pending import Pending
+from svctoolkit.server.worker.pump.quick import QuickDestinations
+from svctoolkit.server.worker.rows import result_of, rows_of
+from svctoolkit.server.worker.task import Record, Task
+from svctoolkit.server.worker.watchdog import LARGE
+from svctoolkit.workspace import Workspace
+
+#: Events of one transaction. If the process is killed, their requests are repeated.
+CHUNK = 100
+_LARGEST = 5 * CHUNK  # events of a request, which is never split
+
+
+class Pumped(msgspec.Struct):
+    """The outcome of first attempts, and the tasks that remain for the lanes.
+
+    The `delivery` of a fate is the place of its request in `requests`. `pauses` has by destination and owner the
+    seconds until a failed task is tried again.
+    """
+
+    fates: list[Fate] = []
+    requests: list[SentRequest] = []
+    held: list[HeldChanges] = []
+    tasks: dict[str, list[Task]] = {}
+    pauses: dict[str, dict[str, float]] = {}
+
+
+class Pump:
+    """Settles tasks. Must be used by one thread at a time."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        attempts: Attempts,
+        quick: QuickDestinations,
+        pending: Pending,
+        clock: Callable[[], datetime],
+        knobs: Knobs,
+    ) -> None:
+        self._workspace, self._attempts, self._quick = workspace, attempts, quick
+        self._pending, self._clock, self._knobs = pending, clock, knobs
+
+    def takes(self, block: Block) -> bool:
+        """Whether events of a request may be settled here, so that it should be routed in a small chunk."""
+        return block.count <= _LARGEST and any(map(self._quick.has, block.destinations))
+
+    def settle(self, blocks: Sequence[Block], tasks: Mapping[str, list[Task]]) -> Pumped:
+        """Attempt the tasks of these blocks at quick destinations."""
+        pumped, events = Pumped(), _Events(blocks)
+        for key, of_destination in tasks.items():
+            remaining = self._settle(key, of_destination, events, pumped) if self._quick.has(key) else of_destination
+            if remaining:
+                pumped.tasks[key] = remaining
+        return pumped
+
+    def _settle(self, key: str, tasks: Sequence[Task], events: _Events, pumped: Pumped) -> list[Task]:
+        """Attempt the tasks of one destination. Return those that are still pending, in their order."""
+        waiting: set[str] = set()  # owners whose later events must wait
+        remaining: list[Task] = []
+        # A call has events of one run, as in a lane.
+        for _, of_run in groupby(tasks, lambda task: task.run):
+            call: dict[Task, Mapping[str, Json]] = {}
+            for task in of_run:
+                event = None if self._must_wait(key, task, waiting) else events.of(task)
+                if event is None:
+                    waiting.add(task.owner)
+                    remaining.append(task)
+                else:
+                    call[task] = event
+            if call:
+                again = self._attempt(key, call, pumped)
+                waiting.update(task.owner for task in again)
+                remaining += again
+        return sorted(remaining, key=lambda task: task.seq)
+
+    def _must_wait(self, key: str, task: Task, waiting: set[str]) -> bool:
+        return task.owner in waiting or self._pending.has_user(key, task.owner)
+
+    def _attempt(self, key: str, call: Mapping[Task, Mapping[str, Any]], pumped: Pumped) -> list[Task]:
+        """Make one call, and add its outcome. Return the tasks that are still pending."""
+        started, backoff = self._clock().timestamp(), self._knobs.backoff
+        records: list[Record] = []
+        remaining: list[Task] = []
+        pauses: dict[str, float] = {}
+        for step in self._attempts([*call], call, key):
+            ended = self._clock().timestamp()
+            of_step: dict[tuple[int, float | None], float] = {}
+            results = []
+            for task, outcome in step.outcomes:
+                if outcome.attempted:
+                    task.first_at, task.age = started, ended - started
+                result = result_of(task, outcome, backoff, of_step)
+                if outcome.attempted or outcome.exchange is not None:
+                    results.append(result)
+                if result.retry_in is not None:
+                    remaining.append(task)
+                    if outcome.attempted:
+                        pauses.setdefault(task.owner, result.retry_in)
+            records.append(Record(step.exchanges, results, step.held))
+        if pauses:
+            pumped.pauses.setdefault(key, {}).update(pauses)
+        target = self._workspace.destinations.get(key)
+        fates, requests = rows_of(records, key, target.type if target else "", self._clock(), len(pumped.requests))
+        pumped.fates += fates
+        pumped.requests += requests
+        pumped.held += [held for record in records for held in record.held]
+        return remaining
+
+
+class _Events:
+    """The events of blocks, by task. Events that a lane should read are None: large, unreadable, or too many."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._blocks = [(block.first, block) for block in blocks if block.count <= _LARGEST]
+        self._of_block: dict[int, Sequence[Mapping[str, Any] | None]] = {}
+        self._found: Block | None = None
+
+    def of(self, task: Task) -> Mapping[str, Any] | None:
+        """Return the event of a task, changed by its tracking plan."""
+        block = self._block(task.seq)
+        if block is None:
+            return None
+        if block.first not in self._of_block:
+            self._of_block[block.first] = _small_events(block)
+        event = self._of_block[block.first][task.seq - block.first]
+        task.request = block.first
+        return None if event is None else change_event(event, task.change)
+
+    def _block(self, seq: int) -> Block | None:
+        found = self._found
+        if found is None or not found.first <= seq < found.first + found.count:
+            blocks = (block for first, block in self._blocks if first <= seq < first + block.count)
+            found = self._found = next(blocks, None)
+        return found
+
+
+class _Batch(msgspec.Struct):
+    batch: list[msgspec.Raw]
+
+
+_SIZES = msgspec.json.Decoder(_Batch)
+
+
+def _small_events(block: Block) -> Sequence[Mapping[str, Any] | None]:
+    """Return the events, with None for those whose mapping must be watched because they are large."""
+    try:
+        if len(block.body) <= LARGE:
+            return block.events
+        if block.kind:
+            return [None]
+        sizes = [len(memoryview(raw)) for raw in _SIZES.decode(block.body).batch]
+        return [None if size > LARGE else event for event, size in zip(block.events, sizes, strict=True)]
+    except Exception:  # noqa: BLE001 - any error that a damaged store may cause: the lane reports it
+        return [None] * block.count

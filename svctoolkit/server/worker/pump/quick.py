@@ -1,0 +1,51 @@
+"""Which destinations answer at once, so that their events need no lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from svctoolkit.delivery import Cassette, Recorder, Transport
+from svctoolkit.destinations import definitions
+from svctoolkit.errors import ToolkitError
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.server.worker.watchdog import is_own_code
+from svctoolkit.workspace import Destination
+
+
+class QuickDestinations:
+    """Decides by the current workspace, scripts of the recorder and delivery mode.
+
+    `is_paused` says whether the events of a destination have to wait.
+    """
+
+    def __init__(self, pipeline: Pipeline, is_paused: Callable[[str], bool]) -> None:
+        self._pipeline, self._is_paused = pipeline, is_paused
+
+    def has(self, key: str) -> bool:
+        """Whether the next events of a destination may be delivered by the thread that routes them.
+
+        Not if a request may take long, such as one to the network, or if other events decide when it is sent: by a
+        rate limit, or because they share it. Not if it runs the user's code, either, which may take any time.
+        """
+        destination = self._pipeline.workspace.destinations.get(key)
+        if destination is None or destination.transformation is not None or self._is_paused(key):
+            return False
+        try:
+            return self._is_alone(destination) and self._answers_at_once(key) and self._maps_at_once(destination)
+        except ToolkitError:  # the lane reports what is wrong
+            return False
+
+    def _is_alone(self, destination: Destination) -> bool:
+        delivery = self._pipeline.workspace.delivery
+        limited = destination.key in delivery.throttle or destination.type in delivery.throttle
+        return not limited and (delivery.batch is None or not definitions.shares_requests(destination.type))
+
+    def _answers_at_once(self, key: str) -> bool:
+        transport: Transport = self._pipeline.transport()
+        if isinstance(transport, Recorder):
+            return not transport.is_scripted(key)  # an answer may have a delay
+        return isinstance(transport, Cassette) and not transport.is_recording
+
+    def _maps_at_once(self, destination: Destination) -> bool:
+        route = self._pipeline.route(destination)
+        return route.tables is None and not is_own_code(route)
