@@ -128,11 +128,11 @@ ROOMS = {
     ),
     "server": (
         "demo_workspace web test_api store worker ingest inspect regulations console admin health scripts simulated "
-        "forwarding application serving plane _display announcement foreground"
+        "forwarding application serving plane _display announcement collector foreground"
     ),
     "server.worker": (
-        "notifier backoff timers threads task watchdog knobs checks feed journal pending calls lanes router "
-        "deliveries engine"
+        "notifier backoff timers threads task rows watchdog knobs checks feed journal waiting pending calls pump "
+        "lanes router deliveries engine"
     ),
     "transformations": (
         "_contract _display callables _types _trust _channel _frames _integers _layers _memory _requests _process "

@@ -19,7 +19,8 @@ from svctoolkit.delivery._plain import PlainRequest, plain_request
 from svctoolkit.delivery._recorder import Answer, Recorded, Recorder, Server
 from svctoolkit.delivery._rejection import rejection_of
 from svctoolkit.delivery._request import request
-from svctoolkit.delivery._sender import Delivered, Sender, delivered, parse_body
+from svctoolkit.delivery._sender import Delivered, Sender, delivered, parse_body, response_value
+from svctoolkit.delivery._templates import Templates
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import live, policy
@@ -37,6 +38,7 @@ __all__ = [
     "Recorder",
     "Sender",
     "Server",
+    "Templates",
     "Transport",
     "caller",
     "calling",
@@ -50,6 +52,7 @@ __all__ = [
     "policy",
     "rejection_of",
     "request",
+    "response_value",
 ]
 
 #: Imported on first use: in mode `record` nothing needs the network.

@@ -334,6 +334,25 @@ class Recorder(Displayed):
             raise failure("ECONNRESET", f"{url.place} closed the connection {when}")
         return response
 
+    def record(
+        self, served: Sequence[tuple[HttpRequest, HttpResponse, tuple[str, ...]]], *, destination: str, run: str
+    ) -> bool:
+        """Keep requests that the destination's own server has answered, with the message ids of their events.
+
+        Return False if answers are configured that may apply to them: then none is kept.
+        """
+        with self._changed:
+            if self._answers or any(key == destination for key, _ in self._scripts):
+                return False
+            now, secrets = self._clock(), self._secrets
+            self._kept.extend(
+                Recorded(request, response, now, destination, run, events, "", "", secrets)
+                for request, response, events in served
+            )
+            self._arrived += len(served)
+            self._changed.notify_all()
+        return True
+
     def _from_script(self, destination: str, run: str) -> Answer | None:
         """Return the answer from the script of the run, of the run around it, and so on to the script for all runs."""
         while destination:
@@ -354,6 +373,8 @@ class Recorder(Displayed):
         return "", None
 
     def _next(self, url: Url) -> Answer | None:
+        if not self._answers:
+            return None
         prefixes = [key for key in self._answers if "://" in key and str(url).startswith(key)]
         prefixes.sort(key=len, reverse=True)
         for key in (*prefixes, f"{url.host}:{url.port}", url.host, "*"):

@@ -59,7 +59,7 @@ class Sender:
 def delivered(answer: HttpResponse, sent: HttpRequest, started: float) -> Delivered:
     """Return the outcome of a request that got a response. `started` is the `perf_counter` before it was sent."""
     spent = (perf_counter() - started) * 1000
-    return Delivered(answer.status, _response(answer), sent, answer.headers, spent)
+    return Delivered(answer.status, response_value(answer), sent, answer.headers, spent)
 
 
 def _unsent(payload: Mapping[str, Any]) -> HttpRequest:
@@ -74,7 +74,8 @@ def _failure(error: DeliveryError, sent: HttpRequest, started: float, *, network
     return Delivered(error.status, response, sent, {}, spent, error, network)
 
 
-def _response(answer: HttpResponse) -> Any:
+def response_value(answer: HttpResponse) -> Json:
+    """Return the `response` of `Delivered`."""
     kind = answer.headers.get("content-type", "")
     if not any(name in kind for name in _SHOWN_TYPES):
         return ""

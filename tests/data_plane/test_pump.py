@@ -188,7 +188,10 @@ class Pair:
         self.plane.recorder.clear()
 
     def restart(self, *, kill: bool) -> None:
-        """Stop and start again; after a kill with what was in the file at that time."""
+        """Stop and start again; after a kill with what was in the file at that time. Faults end before."""
+        for key, answer in self.answers.items():
+            if answer is not WELL:
+                self.answer(key, WELL)
         self._starts += 1
         killed = self._folder / f"{self._name}{self._starts}.db"
         if kill:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import zlib
+from typing import Any
 
 import msgspec
 
 from svctoolkit.json_types import Json
+from svctoolkit.url_secrets import mask_http
 
 _COMPRESSED = 16_384  # bytes
+_WITH_BODY = b"r"  # no JSON starts with it
+_ENCODE = msgspec.json.Encoder().encode
 
 
 def pack(value: Json) -> bytes:
@@ -18,12 +22,37 @@ def pack(value: Json) -> bytes:
         content = msgspec.json.encode(value)
     except (UnicodeEncodeError, RecursionError):  # half of a surrogate pair, which JSON has only as an escape
         content = json.dumps(value).encode()
+    return _compressed(content)
+
+
+def pack_exchange(head: dict[str, Json], body: bytes, *, masked: bool) -> bytes:
+    """Return an exchange for a `blob` column, with the JSON body of its request stored once, as it was sent.
+
+    `head` has `payload` and `request`. There, `body` of the request and `JSON` of the payload's body are replaced when
+    the exchange is read. With `masked`, the secrets in URLs and headers that the body contains are masked then.
+    """
+    content = _ENCODE({**head, "masked": masked})
+    return _compressed(b"%b%10d%b%b" % (_WITH_BODY, len(content), content, body))
+
+
+def _compressed(content: bytes) -> bytes:
     return zlib.compress(content, 1) if len(content) > _COMPRESSED else content
+
+
+def _exchange(content: bytes) -> Any:
+    end = 11 + int(content[1:11])
+    value, body = msgspec.json.decode(content[11:end]), content[end:]
+    filled = {**value["payload"]["body"], "JSON": unpack(body)}
+    value["payload"]["body"] = mask_http(filled) if value.pop("masked") else filled
+    value["request"]["body"] = body.decode()
+    return value
 
 
 def unpack(blob: bytes) -> Json:
     """Return the value that was passed to `pack`."""
     content = zlib.decompress(blob) if blob[:1] == b"x" else blob  # no JSON starts with an x
+    if content[:1] == _WITH_BODY:
+        return _exchange(content)
     try:
         return msgspec.json.decode(content)
     except msgspec.DecodeError:

@@ -32,6 +32,7 @@ from svctoolkit.server.store.schema import (
 
 _CACHED_BLOCKS, _CACHED_BYTES = 16, 8 << 20
 _REMEMBERED_BYTES = 64_000  # maximum size of a block to cache before it is requested
+_DATA = rows(Delivery).columns.index("data")
 _NUMBER, _DELIVERY = rows(Delivery).columns.index("number"), rows(Fate).columns.index("delivery")
 _BLOCKS = f"select {', '.join(selected(BlockRow))} from blocks o"
 
@@ -53,10 +54,14 @@ class PendingEvent(NamedTuple):
 
 
 class SentRequest(NamedTuple):
-    """A request that was sent, without a number yet, and the seqs of the events that it carried."""
+    """A request that was sent, without a number yet, and the seqs of the events that it carried.
+
+    `packed` is its exchange as `pack_exchange` returns it, if the delivery does not have it.
+    """
 
     delivery: Delivery
     seqs: Sequence[int]
+    packed: bytes | None = None
 
 
 class Chunk(NamedTuple):
@@ -245,6 +250,9 @@ class _Attempts:
         self._fates, self._requests, self._held = fates, requests, held
         # Packing takes longest, so it is done before the transaction; the numbers are known only inside it.
         self._deliveries, self._settled = encode([request.delivery for request in requests]), encode(fates)
+        for row, request in zip(self._deliveries, requests, strict=True):
+            if request.packed is not None:
+                row[_DATA] = request.packed
 
     def save(self, to: sqlite3.Connection, free: Iterator[int]) -> list[int]:
         """Write them in a transaction. Return the numbers that the requests get."""

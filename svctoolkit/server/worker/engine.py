@@ -29,7 +29,6 @@ from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.pump.pump import Pump, Pumped
-from svctoolkit.server.worker.pump.quick import QuickDestinations
 from svctoolkit.server.worker.router import Router, Routes
 from svctoolkit.server.worker.rows import numbered
 from svctoolkit.workspace import Source
@@ -114,8 +113,7 @@ class Engine:
             knobs,
             still=advance_clock is not None,
         )
-        quick = QuickDestinations(pipeline, self.pending.is_paused)
-        pump = Pump(self.workspace, attempts, quick, self.pending, self.clock, knobs)
+        pump = Pump(pipeline, attempts, self.pending, self.clock, knobs, masked=store.path is not None)
         self._router = Router(work, self.workspace, pump, self._deliver, knobs)
         pipeline.recorder.sleep = self._deliveries.sleep
         self.recorder, self.user_code = pipeline.recorder, pipeline.user_code

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import HeldChanges
+from svctoolkit.pipeline import HeldChanges, Pipeline
 from svctoolkit.plans import change_event
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.schema import Fate
@@ -25,11 +25,11 @@ from svctoolkit.server.store.work import SentRequest
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.pending import Pending
+from svctoolkit.server.worker.pump.express import Express, express_of
 from svctoolkit.server.worker.pump.quick import QuickDestinations
 from svctoolkit.server.worker.rows import result_of, rows_of
 from svctoolkit.server.worker.task import Record, Task
 from svctoolkit.server.worker.watchdog import LARGE
-from svctoolkit.workspace import Workspace
 
 #: Events of one transaction. If the process is killed, their requests are repeated.
 CHUNK = 100
@@ -55,15 +55,19 @@ class Pump:
 
     def __init__(
         self,
-        workspace: Workspace,
+        pipeline: Pipeline,
         attempts: Attempts,
-        quick: QuickDestinations,
         pending: Pending,
         clock: Callable[[], datetime],
         knobs: Knobs,
+        *,
+        masked: bool,
     ) -> None:
-        self._workspace, self._attempts, self._quick = workspace, attempts, quick
-        self._pending, self._clock, self._knobs = pending, clock, knobs
+        """`masked`: see `Attempts`."""
+        self._pipeline, self._attempts, self._pending = pipeline, attempts, pending
+        self._clock, self._knobs, self._masked = clock, knobs, masked
+        self._quick = QuickDestinations(pipeline, pending.is_paused)
+        self._express: dict[str, tuple[tuple[object, ...], Express | None]] = {}
 
     def takes(self, block: Block) -> bool:
         """Whether events of a request may be settled here, so that it should be routed in a small chunk."""
@@ -92,14 +96,38 @@ class Pump:
                     remaining.append(task)
                 else:
                     call[task] = event
-            if call:
-                again = self._attempt(key, call, pumped)
+            others = self._send_simple(key, call, pumped)
+            if others:
+                again = self._attempt(key, others, pumped)
                 waiting.update(task.owner for task in again)
                 remaining += again
         return sorted(remaining, key=lambda task: task.seq)
 
     def _must_wait(self, key: str, task: Task, waiting: set[str]) -> bool:
         return task.owner in waiting or self._pending.has_user(key, task.owner)
+
+    def _send_simple(
+        self, key: str, call: Mapping[Task, Mapping[str, Json]], pumped: Pumped
+    ) -> Mapping[Task, Mapping[str, Json]]:
+        """Deliver the simple events of a call, and add their outcome. Return the others."""
+        express = self._express_of(key) if call else None
+        if express is None:
+            return call
+        fates, requests, others = express.deliver(call, self._clock(), len(pumped.requests))
+        pumped.fates += fates
+        pumped.requests += requests
+        return others
+
+    def _express_of(self, key: str) -> Express | None:
+        workspace = self._pipeline.workspace
+        route = self._pipeline.route(workspace.destinations[key])
+        limit, level = workspace.data_plane.limits.answer, self._pipeline.simulated.level(route.destination)
+        state = (route, self._pipeline.transport(), level, limit)
+        known = self._express.get(key)
+        # Compared by identity: a route is made again whenever something that it depends on changes.
+        if known is None or any(old is not new for old, new in zip(known[0], state, strict=True)):
+            known = self._express[key] = state, express_of(self._pipeline, route, masked=self._masked)
+        return known[1]
 
     def _attempt(self, key: str, call: Mapping[Task, Mapping[str, Any]], pumped: Pumped) -> list[Task]:
         """Make one call, and add its outcome. Return the tasks that are still pending."""
@@ -124,7 +152,7 @@ class Pump:
             records.append(Record(step.exchanges, results, step.held))
         if pauses:
             pumped.pauses.setdefault(key, {}).update(pauses)
-        target = self._workspace.destinations.get(key)
+        target = self._pipeline.workspace.destinations.get(key)
         fates, requests = rows_of(records, key, target.type if target else "", self._clock(), len(pumped.requests))
         pumped.fates += fates
         pumped.requests += requests
