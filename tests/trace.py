@@ -1,6 +1,7 @@
-"""`python -m tests.trace`: every function that one event runs through, from HTTP to the recorder and back.
+"""`python -m tests.trace [scripted]`: every function that one event runs through, from HTTP to the recorder and back.
 
-The data plane is warm, and the destination is a webhook answered by the recorder. Several events are traced, one after
+The data plane is warm, and the destination is a webhook answered by the recorder; if its answers are `scripted`, it
+has a lane. Several events are traced, one after
 the other, and the one with the fewest functions is printed: on a busy machine a body can arrive after its head, and a
 timer can fire meanwhile. The output is JSON, in the order in which the functions were entered: file relative to the
 package, qualified name, thread. Lambdas, comprehensions and generator expressions are left out: they count as part of
@@ -26,7 +27,7 @@ destinations: {hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/
 FIRST = ("server/web/connections.py", "TimedProtocol.data_received")
 ROUTED = ("server/worker/router.py", "Router._route")
 LAST = ("server/worker/journal.py", "Journal.deliver")
-SENT = ("delivery/_recorder.py", "Recorder.exchange")
+SENT = ("delivery/_recorder.py", "Recorder.record"), ("delivery/_recorder.py", "Recorder.exchange")
 WARM, TRACED = 3, 8
 
 
@@ -38,10 +39,15 @@ class Call(NamedTuple):
     thread: str
 
 
-def trace() -> list[Call]:
+def trace(*options: str) -> list[Call]:
     """The functions that a separate process has run for one event."""
     run = subprocess.run(
-        [sys.executable, "-m", "tests.trace"], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-m", "tests.trace", *options],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     return [Call(*call) for call in json.loads(run.stdout)]
 
@@ -56,7 +62,7 @@ def until_sent(calls: list[Call]) -> list[Call]:
 
     On a slow machine, timers check the event and start further workers meanwhile: they are not part of its path.
     """
-    sent = 1 + next(i for i, call in enumerate(calls) if call[:2] == SENT)
+    sent = 1 + next(i for i, call in enumerate(calls) if call[:2] in SENT)
     router = next(call.thread for call in calls if call[:2] == ROUTED)
     path = {calls[0].thread, router, calls[sent - 1].thread}
     return [call for call in calls[:sent] if call.thread in path]
@@ -78,8 +84,11 @@ def main() -> None:
     import httpx
 
     from svctoolkit import DataPlane, Workspace
+    from svctoolkit.delivery import Answer
 
     with DataPlane(Workspace.loads(WORKSPACE)) as plane, httpx.Client(auth=("wk", ""), timeout=60) as client:
+        if "scripted" in sys.argv:
+            plane.script("hook", Answer(200))
         traces: list[list[Call]] = []
         for number in range(WARM + TRACED):
             if number >= WARM:

@@ -15,6 +15,9 @@ PIPELINE = ("pipeline/run.py", "run_many")
 
 
 def run(_options: Options) -> Iterator[Figure]:
-    calls = until_sent(trace())
+    yield Figure("one event to a recorder", len(until_sent(trace())), "calls")
+    calls = until_sent(trace("scripted"))
     begin = next(i for i, call in enumerate(calls) if call[:2] == PIPELINE)
-    yield Figure("one event to the recorder", len(calls), "calls", "from the pipeline on", len(calls) - begin)
+    yield Figure(
+        "one event to a lane and its recorder", len(calls), "calls", "from the pipeline on", len(calls) - begin
+    )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import sqlite3
 import tempfile
 from collections import Counter
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,10 @@ from svctoolkit.workspace import Throttle
 DESTINATIONS = ("crm", "mail")
 #: how the recorder answers while a destination is well, and how it fails
 WELL, FAULTS = Answer(200), {"down": Answer(503), "strict": Answer(400), "busy": Answer(429), "odd": Answer(302)}
+
+
+NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+KEY = base64.b64encode(b"web-key:").decode()
 
 
 def threads_of(plane: DataPlane) -> list[str]:
@@ -73,6 +80,46 @@ def test_an_event_that_fails_is_tried_again_by_a_lane(workspace: Workspace, tmp_
     assert stories[1][:3] == [("m1", "pending", 1, 60.0), ("m2", "pending", 0, None), ("m3", "delivered", 1, None)]
     assert [line[0] for line in stories[1][3:]] == ["m1", "m3", "m1", "m2"]
     assert lanes == ["crm"]
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"text": "é\n\u2028", "list": [1, 2.5, 3.0, None, True], "deep": {"x": {}}},
+        {"page": {"url": "https://x.example/?token=abc123&a=1"}, "headers": {"Authorization": "Bearer abc"}},
+        {"mine": "the secret is s3cr3t-t0ken-1", "large": 2**60, "tiny": 1e-9},
+        {"half": "\ud800"},
+        {"much": "x" * 20_000},
+    ],
+    ids=["plain", "urls", "secret", "surrogate", "large"],
+)
+def test_an_exchange_is_stored_as_a_lane_stores_it(
+    workspace: Workspace, tmp_path: Path, stored: bool, properties: dict[str, Any]
+) -> None:
+    """Payload, request and response; a file has no secret of the workspace, whoever reads it later."""
+    config = {"webhookUrl": "https://a:s3cr3t-pass@crm.example/in?api_key=s3cr3t-t0ken-1", "headers": [
+        {"from": "X-Api-Key", "to": "s3cr3t-t0ken-1"}, {"from": "X-Kind", "to": "test"},
+    ]}  # fmt: skip
+    workspace.destinations["crm"].config.update(config)
+    exchanges = []
+    for scripted in (False, True):
+        store = tmp_path / f"{scripted}.db" if stored else None
+        with DataPlane(workspace, listen=False, store=store, clock=lambda: NOW) as plane:
+            if scripted:
+                plane.script("crm", Answer(200))
+            body = json.dumps({"batch": [{**of("u", 1), "properties": properties}]}).encode()
+            plane.ingest("POST", "/v1/batch", headers={"authorization": f"Basic {KEY}"}, body=body)
+            plane.drain()
+            kept = [delivery for delivery in plane.deliveries if delivery.destination == "crm"]
+            sent = [r.request for r in plane.recorder.requests if r.destination == "crm"]
+        assert len(kept) == 1
+        (one,) = kept
+        exchanges.append((one.payload, [*one.payload], one.sent, one.response, one.headers, one.error, sent))
+        if store is not None:
+            assert b"s3cr3t" not in store.read_bytes().replace(json.dumps(properties).encode(), b"")
+
+    assert exchanges[0] == exchanges[1]
 
 
 @pytest.mark.parametrize("why", ["script", "answer", "throttled", "code"])

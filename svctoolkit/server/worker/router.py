@@ -26,7 +26,7 @@ from svctoolkit.server.worker.pump.pump import CHUNK, Pump, Pumped
 from svctoolkit.server.worker.task import Siblings, Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace
 
-_CHUNK = 2000  # events in one transaction, or one block
+_CHUNK = 2000  # events in one transaction, or one block, if no destination answers at once
 _LOAD = 50  # events: after a transaction of at least this many, the router waits for more,
 _COMPANY = 500  # until this many are queued,
 _PATIENCE = 0.02  # for at most this many seconds
@@ -75,7 +75,7 @@ class Router:
         self._waiting_events = self._waiting_bytes = 0
         self._queued_to = 0  # seq of the last block queued here
         self._last_taken = 0  # events
-        self._last_limit = _CHUNK
+        self._limit = CHUNK  # events in one transaction
         self._behind = True  # some blocks are only in the store: at the start, those of the previous run
         self._stopped = False
         self._thread = Thread(target=self._run, name="svctoolkit router", daemon=True)
@@ -137,6 +137,7 @@ class Router:
         try:
             routes = self._routes(blocks)
             pumped = self._pump.settle(blocks, routes.tasks)
+            self._limit = CHUNK if pumped.is_quick else _CHUNK
             return routes, pumped, self._write(blocks, routes, pumped)
         except Exception:
             # All or nothing: the first of these blocks must remain the next one to read from the store. Blocks added
@@ -184,7 +185,7 @@ class Router:
             if self._blocks and self._last_taken >= _LOAD and not self._behind:
                 # Digests are in random order, so every transaction rewrites most pages of their index. With only a
                 # few events per transaction, that would dominate the cost of routing.
-                enough = min(_COMPANY, self._last_limit)
+                enough = min(_COMPANY, self._limit)
                 self._changed.wait_for(lambda: self._stopped or self._waiting_events >= enough, _PATIENCE)
             self._changed.wait_for(
                 lambda: self._stopped or (not self._routing and (self._behind or bool(self._blocks)))
@@ -199,13 +200,11 @@ class Router:
         """Return the next blocks, for the caller to route. Must be called with the lock."""
         blocks: list[Block] = []
         # At least one block, even if it alone exceeds the limit; a block is never split between transactions.
-        count, limit = 0, _CHUNK
-        while self._blocks and (not blocks or count + self._blocks[0].count <= limit):
+        count = 0
+        while self._blocks and (not blocks or count + self._blocks[0].count <= self._limit):
             blocks.append(self._blocks.popleft())
             count += blocks[-1].count
-            if limit == _CHUNK and self._pump.takes(blocks[-1]):
-                limit = CHUNK
-        self._last_taken, self._last_limit = count, limit
+        self._last_taken = count
         self._waiting_events -= self._last_taken
         self._waiting_bytes -= sum(len(b.body) for b in blocks)
         # Set under the lock that took the blocks: from here on, other threads leave routing to this one.

@@ -33,14 +33,14 @@ from svctoolkit.server.worker.watchdog import LARGE
 
 #: Events of one transaction. If the process is killed, their requests are repeated.
 CHUNK = 100
-_LARGEST = 5 * CHUNK  # events of a request, which is never split
+_LARGEST = 5 * CHUNK  # events; a request is never split
 
 
 class Pumped(msgspec.Struct):
     """The outcome of first attempts, and the tasks that remain for the lanes.
 
     The `delivery` of a fate is the place of its request in `requests`. `pauses` has by destination and owner the
-    seconds until a failed task is tried again.
+    seconds until a failed task is tried again. `is_quick`: some of the destinations are.
     """
 
     fates: list[Fate] = []
@@ -48,6 +48,7 @@ class Pumped(msgspec.Struct):
     held: list[HeldChanges] = []
     tasks: dict[str, list[Task]] = {}
     pauses: dict[str, dict[str, float]] = {}
+    is_quick: bool = False
 
 
 class Pump:
@@ -69,15 +70,14 @@ class Pump:
         self._quick = QuickDestinations(pipeline, pending.is_paused)
         self._express: dict[str, tuple[tuple[object, ...], Express | None]] = {}
 
-    def takes(self, block: Block) -> bool:
-        """Whether events of a request may be settled here, so that it should be routed in a small chunk."""
-        return block.count <= _LARGEST and any(map(self._quick.has, block.destinations))
-
     def settle(self, blocks: Sequence[Block], tasks: Mapping[str, list[Task]]) -> Pumped:
-        """Attempt the tasks of these blocks at quick destinations."""
-        pumped, events = Pumped(), _Events(blocks)
+        """Attempt the tasks of these blocks at quick destinations, unless there are so many that a lane should."""
+        pumped, events, count = Pumped(), _Events(blocks), sum(block.count for block in blocks)
         for key, of_destination in tasks.items():
-            remaining = self._settle(key, of_destination, events, pumped) if self._quick.has(key) else of_destination
+            is_quick = self._quick.has(key)
+            pumped.is_quick |= is_quick
+            settles = is_quick and count <= _LARGEST
+            remaining = self._settle(key, of_destination, events, pumped) if settles else of_destination
             if remaining:
                 pumped.tasks[key] = remaining
         return pumped
@@ -161,29 +161,27 @@ class Pump:
 
 
 class _Events:
-    """The events of blocks, by task. Events that a lane should read are None: large, unreadable, or too many."""
+    """The events of blocks, by task. Events that a lane should read are None: large or unreadable."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
-        self._blocks = [(block.first, block) for block in blocks if block.count <= _LARGEST]
+        self._blocks = blocks
         self._of_block: dict[int, Sequence[Mapping[str, Any] | None]] = {}
         self._found: Block | None = None
 
     def of(self, task: Task) -> Mapping[str, Any] | None:
         """Return the event of a task, changed by its tracking plan."""
         block = self._block(task.seq)
-        if block is None:
-            return None
         if block.first not in self._of_block:
             self._of_block[block.first] = _small_events(block)
         event = self._of_block[block.first][task.seq - block.first]
         task.request = block.first
         return None if event is None else change_event(event, task.change)
 
-    def _block(self, seq: int) -> Block | None:
+    def _block(self, seq: int) -> Block:
         found = self._found
         if found is None or not found.first <= seq < found.first + found.count:
-            blocks = (block for first, block in self._blocks if first <= seq < first + block.count)
-            found = self._found = next(blocks, None)
+            blocks = (block for block in self._blocks if block.first <= seq < block.first + block.count)
+            found = self._found = next(blocks)
         return found
 
 
