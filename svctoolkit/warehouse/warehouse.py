@@ -18,7 +18,8 @@ from svctoolkit.json_types import Json
 from svctoolkit.warehouse.loading.batch import Conflict
 from svctoolkit.warehouse.loading.database import Database
 from svctoolkit.warehouse.loading.load import Load, Loader
-from svctoolkit.warehouse.loading.staging import Catalogue, Shapes, Staged, collector_pause
+from svctoolkit.warehouse.loading.seed import columns_of
+from svctoolkit.warehouse.loading.staging import Catalogue, Schema, Shapes, Staged, collector_pause
 from svctoolkit.warehouse.rows.names import namespace
 from svctoolkit.warehouse.rows.notes import Loss, Notes
 from svctoolkit.warehouse.rows.own import as_text
@@ -40,6 +41,8 @@ _KINDS = {
     "_groups": "group",
     "aliases": "alias",
 }
+#: The numbers of `Warehouse.facts`.
+FACTS = ("rows", "discards", "losses", "type_changes", "new_columns", "new_tables")
 _MOST_LOSSES = 10_000  # losses that are kept; all are counted
 
 
@@ -95,6 +98,7 @@ class Warehouse(Displayed):
         self._loader: Loader | None = None
         self._flow: dict[str, set[str]] = {}
         self._ways: set[tuple[str, str, str]] = set()
+        self._seeded: Schema = {}
         self._lock = RLock()
 
     @property
@@ -207,6 +211,44 @@ class Warehouse(Displayed):
                 if first is not conflict:
                     first.count += conflict.count
             return load
+
+    def seed(self, path: Path | str) -> None:
+        """Create the columns that production has, with their types, before anything is loaded.
+
+        `path` is `information_schema.columns` of production as CSV, JSON or Parquet, or a DuckDB database, such as an
+        export. Raises `ConfigError`, also if rows were loaded already: the first type of a column wins.
+        """
+        with self._lock:
+            if self._staged or (self._loader and len(self._loader.catalogue.schema) > 1):
+                raise ConfigError("seed a warehouse before anything is loaded")
+            self._seeded = columns_of(Path(path), self.provider, self.namespace)
+            self._open().seed(self._seeded)
+
+    def facts(self) -> dict[str, dict[str, int]]:
+        """Return numbers for a gate, by table.
+
+        - `rows`; `discards`: values that do not fit their columns, `losses` all that did not arrive as sent
+        - `type_changes`: columns that got values of several types, or of another type than production's
+        - `new_columns`, `new_tables`: what `seed` did not have; 0 if nothing was seeded
+        """
+        facts = {table: dict.fromkeys(FACTS, 0) for table in self.types()}
+        rejected = self._open().catalogue.discards
+        discards = self.discards()
+        for table, count in discards[discards.columns[0]].value_counts().items():
+            facts.setdefault(str(table), dict.fromkeys(FACTS, 0))["discards"] = int(count)
+        facts.pop(rejected, None)
+        for loss in self._losses:
+            if loss.table in facts:
+                facts[loss.table]["losses"] += 1
+        for conflict in self.conflicts():
+            facts[conflict.table]["type_changes"] += 1
+        for table, columns in self.types().items():
+            if table in facts:
+                facts[table]["rows"] = self.count(table)
+                known = self._seeded.get(table)
+                facts[table]["new_tables"] = int(bool(self._seeded) and known is None)
+                facts[table]["new_columns"] = len(columns.keys() - known.keys()) if known is not None else 0
+        return facts
 
     def sql(self, query: str, *, timeout: float = 60.0) -> pd.DataFrame:
         """Return the result of a SELECT as a DataFrame with nullable types. Names are case-insensitive.

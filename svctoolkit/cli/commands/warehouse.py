@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
@@ -34,6 +35,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workspace", metavar="FILE", help="workspace file (default: workspace.yaml)")
     parser.add_argument("--destination", action="append", metavar="ID", help="run only this warehouse; may be repeated")
+    parser.add_argument(
+        "--production",
+        metavar="FILE",
+        help="columns of production: information_schema.columns as CSV, JSON or Parquet, or a DuckDB database",
+    )
+    parser.add_argument(
+        "--fail-on",
+        default="",
+        metavar="CONDITIONS",
+        help="exit with code 1 if a table meets them: 'discards>0 or type_changes>0 or new_columns>0 or rows<100'",
+    )
     parser.add_argument("--source", default="", metavar="ID", help="source of the events")
 
 
@@ -41,10 +53,13 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.errors import UsageError
     from svctoolkit.replay.api import replay_all
+    from svctoolkit.replay.review.terms import met_by_number
     from svctoolkit.warehouse import is_warehouse
     from svctoolkit.warehouse.dbt import export
+    from svctoolkit.warehouse.warehouse import FACTS
     from svctoolkit.workspace import Workspace
 
+    met_by_number(args.fail_on, {}, FACTS)  # invalid conditions are reported before anything runs
     if not args.events:
         raise UsageError(
             "events are required: --events events.ndjson, or --events with the --store file of a data plane"
@@ -56,14 +71,22 @@ def _run(args: argparse.Namespace) -> int:
     if not keys:
         raise UsageError(f"workspace {workspace.name!r} has no warehouse destination")
     result = replay_all(args.events, workspace, destinations=keys, source=args.source or None)
-    warehouses = {key: result.warehouse(key) for key in keys}
+    warehouses = {key: result.warehouse(key, args.production) for key in keys}
     for key, warehouse in warehouses.items():
         _terminal.out("\n".join(_lines(key, warehouse, result)))
     if args.action == "export":
         for path in export(warehouses, args.folder):
             _terminal.out(f"wrote {path}")
         _terminal.out(f"next: cd {args.folder} && dbt build --profiles-dir .")
-    return Exit.OK
+    breaches = met_by_number(args.fail_on, _facts(warehouses), FACTS) if args.fail_on else []
+    for breach in breaches:
+        _terminal.err(_terminal.plain(f"{breach.condition}: {breach.text}"))
+    return Exit.FAILED if breaches else Exit.OK
+
+
+def _facts(warehouses: Mapping[str, Warehouse]) -> dict[str, dict[str, int]]:
+    """The numbers of each table, by `warehouse.table`."""
+    return {f"{key}.{table}": of for key, one in warehouses.items() for table, of in one.facts().items()}
 
 
 def _lines(key: str, warehouse: Warehouse, result: Replayed) -> list[str]:
@@ -83,10 +106,16 @@ command = Command(
         Run events through the warehouse destinations of a workspace, and show the tables with their row counts and the
         values that do not fit their columns. With export, also write the tables to a database with the files of a dbt
         project. Nothing is sent.
+
+        With --production, tables have the columns and types that production has, so values that do not fit there are
+        discards here. --fail-on makes it a gate.
     """,
     run=_run,
     add_arguments=_add_arguments,
-    examples=("svctoolkit warehouse export dbt/ --events events.ndjson --workspace shop.yaml",),
+    examples=(
+        "svctoolkit warehouse export dbt/ --events events.ndjson --workspace shop.yaml",
+        "svctoolkit warehouse show --events events.ndjson --production columns.csv --fail-on 'discards>0'",
+    ),
     runs_code=True,
     loads_workspace=True,
 )

@@ -315,14 +315,15 @@ class Replayed(_Result):
         """
         return self._frame(REPLAY)
 
-    def warehouse(self, destination: str) -> Warehouse:
+    def warehouse(self, destination: str, production: Path | str | None = None) -> Warehouse:
         """Return the tables of a warehouse destination (key or id), with the rows of this replay, to query with `sql`.
 
-        Raises `UnknownName` for other destinations, `ConfigError` if the rows were not kept.
+        `production` has the columns of production's tables: see `Warehouse.seed`. Raises `UnknownName` for other
+        destinations, `ConfigError` if the rows were not kept.
         """
         if self._warehouses is None:
             raise ConfigError("this replay has no warehouse")
-        warehouse: Warehouse = self._warehouses(self, destination)
+        warehouse: Warehouse = self._warehouses(self, destination, production)
         return warehouse
 
     def requests(self, jobs: int | Sequence[int] = 20) -> RequestCounts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from svctoolkit.errors import ConfigError, UnknownName
@@ -12,8 +13,8 @@ from svctoolkit.warehouse.loading.staging import collector_pause
 from svctoolkit.workspace import Workspace
 
 
-def warehouse_of(workspace: Workspace, result: Replayed, name: str) -> Warehouse:
-    """Return a warehouse with the rows of a replay, in the order of the events.
+def warehouse_of(workspace: Workspace, result: Replayed, name: str, production: Path | str | None = None) -> Warehouse:
+    """Return a warehouse with the rows of a replay, in the order of the events, in tables like those of `production`.
 
     Raises `UnknownName` if the destination does not exist or is not a warehouse, `ConfigError` if the rows were not
     kept.
@@ -26,6 +27,8 @@ def warehouse_of(workspace: Workspace, result: Replayed, name: str) -> Warehouse
     schema = sources[0].name if len(sources) == 1 else destination.key
     settings = workspace.warehouses.for_rows()
     warehouse = Warehouse(destination.type, destination.config, name=schema, settings=settings)
+    if production is not None:
+        warehouse.seed(production)
     table = result.frame()
     if result.events and not len(table):
         raise ConfigError("the rows of this replay were not kept: leave `rows` on")

@@ -104,6 +104,31 @@ class Conditions:
         return _Term(word, match[2] or ">", bound, bool(match[4]))
 
 
+def met_by_number(text: str, numbers: Mapping[str, Mapping[str, int]], words: Sequence[str]) -> list[Breach]:
+    """Return the conditions about numbers that are met: `discards>0 or rows<100`. `numbers` are by place and word.
+
+    Any place can meet a condition. Raises `ConfigError` for invalid text.
+    """
+    found = []
+    for clause in re.split(r",|\bor\b", text) if text.strip() else ():
+        terms = [_number_term(term, words) for term in re.split(r"\band\b", clause)]
+        for place, of in numbers.items():
+            if all(_OPERATORS[term.compare](of[term.word], term.bound) for term in terms):
+                said = ", ".join(f"{of[term.word]:,} {term.word.replace('_', ' ')}" for term in terms)
+                found.append(Breach(clause.strip(), f"{said} in {place}"))
+    return found
+
+
+def _number_term(text: str, words: Sequence[str]) -> _Term:
+    match = _TERM.fullmatch(text)
+    if match is None or match[4]:
+        raise ConfigError(f"{text.strip()!r} is not a condition. Example: {words[-1]}>0")
+    word = match[1].replace("-", "_")
+    if word not in words:
+        raise ConfigError(f"unknown word {match[1]!r} in a condition; known words: {', '.join(words)}")
+    return _Term(word, match[2] or ">", float(match[3] or 0), is_share=False)
+
+
 class _Answer(NamedTuple):
     """Whether a term is met (None: undecided), the numbers as text, and the estimate with its bound in events."""
 

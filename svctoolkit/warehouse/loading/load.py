@@ -57,6 +57,18 @@ class Loader:
             catalogue.discards, catalogue.schema[catalogue.discards], self._comments(catalogue.discards)
         )
 
+    def seed(self, schema: Schema) -> None:
+        """Create tables and columns that production has. The first type wins, so theirs do."""
+        with self.database.lock:
+            for table, columns in schema.items():
+                own = self.catalogue.schema.setdefault(table, {})
+                new = {column: kind for column, kind in columns.items() if column not in own}
+                own.update(new)
+                if new:
+                    self.database.add_columns(table, new, self._comments(table))
+                if self._has_views and table not in (self.catalogue.users, self.catalogue.discards):
+                    self._make_view(table)
+
     def load(self, rows: Sequence[Staged], now: str, *, merges: bool) -> Load:
         """Load all rows, or none: if this raises, the rows stay staged.
 
