@@ -46,7 +46,8 @@ def _rules_of(losses: LossReport, each: Received) -> list[LostRule]:
 def _example(rule: LostRule) -> str:
     if not rule.value:
         return ""
-    return f"{rule.path} {rule.value!r}: " if rule.path else f"{rule.value!r}: "
+    value = rule.value if rule.value.isdigit() else repr(rule.value)  # a size, such as the letters of a name
+    return f"{rule.path} {value}: " if rule.path else f"{value}: "
 
 
 def _names(rule: LostRule) -> str:

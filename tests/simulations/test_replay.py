@@ -87,6 +87,18 @@ def test_a_comparison_shows_what_is_newly_lost(tmp_path: Path) -> None:
     assert again.kinds["changed"] == 0
 
 
+def test_events_that_newly_fail_are_newly_lost() -> None:
+    """Mixpanel refuses what it only kept before: the events fail, and the condition about losses is met, too."""
+    events = [{**event, "userId": "anonymous" if n % 3 else "ada"} for n, event in enumerate(visits(9))]
+    lenient = Workspace("shop")
+    lenient.destination("mp", "MP", config={"token": "t1"}, simulate="simulated")
+    result = compare(events, lenient, workspace("simulated"), stages=SEND, ignore=["params.strict"])
+
+    assert result.counts == {"mp": {"newly failing": 6, "same": 3}}
+    assert [breach.text for breach in result.breaches("newly_lost>0")] == ["6 newly lost"]
+    assert [breach.text for breach in result.breaches("newly_lost>50%")] == ["66.7% newly lost at mp (6 of 9)"]
+
+
 @given(st.lists(st.tuples(st.sampled_from(["set", "get", "del", "spill", "len"]), st.integers(0, 9)), max_size=60))
 def test_a_mapping_on_disk_is_like_one_in_memory(steps: list[tuple[str, int]]) -> None:
     """What is spilled is found, replaced, deleted and counted as if it were in memory, changes in place included."""

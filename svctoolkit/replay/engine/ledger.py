@@ -110,6 +110,8 @@ class Ledger:
             seen = Seen(stage=ended.fate.by if ended else "")
             kind, group = self._add(record, (how.kind, "", old, new), (texts[0], texts[1]), listed, seen, ended)
             _name_rules(group, before, after)
+            if kind != "accepted" and after.lost.keys() - before.lost.keys():
+                self._book.sum.lose_newly(self._destination, record.stratum)
             # No difference to look at, but the whole payload is new at this destination, and so is its personal data.
             if kind == "newly delivered":
                 self._expose(record, {kind: group}, {kind: delivered_personal_data(after.output)})

@@ -88,8 +88,8 @@ def _count(counts: Counter[tuple[str, str]], what: str) -> int:
 
 
 def _newly_lost(tally: Tally, destination: str) -> int:
-    """Return for how many events a destination newly loses something, counted for each rule."""
-    return sum(
+    """Return for how many events a destination newly loses something; of changed events, counted for each rule."""
+    return tally.newly_lost.get(destination, 0) + sum(
         group.count
         for group in tally.groups
         if group.destination == destination

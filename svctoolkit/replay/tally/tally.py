@@ -180,18 +180,19 @@ class Stratum(msgspec.Struct):
 class Tally(msgspec.Struct):
     """The result of one chunk, or of many. `digest` identifies the chunk, if it is stored in a folder.
 
-    `unread` are the places from which on a file could not be read. `sourceless` counts events without a known source.
-    `ignored` counts the events with a change hidden by a pattern of `ignore` or `tolerance`, by destination. `counts`
-    has the number of events for each status or kind, by destination. `unstable` counts events by destination and path
-    whose values differ between two runs of the same pipeline. `lossy` counts the events of a replay with a value that
-    does not arrive as it was returned or sent, by destination. `personal` counts the events with new personal data, by
-    destination and kind. `accepted` counts those that an entry of a list of accepted differences covers, by
-    destination and number of the entry. `policies` counts the events that break a policy, by its name and destination.
-    `strata` are the shapes of a sample; those after the first 2,000 are counted as one. `seconds` is the time of each
-    step, over all processes. `lost` counts what simulated destinations lose. `history` has the counts for
-    a history, one part for each input. `flows` counts the events of a replay by source, name, stage, destination and
-    fate; `releases` has the first day of each version of an app. `sent` are rows of tables for
-    policies that are queries.
+    `unread` are the places from which on a file could not be read. `sourceless` counts events without a known
+    source. `ignored` counts the events with a change hidden by a pattern of `ignore` or `tolerance`, by
+    destination. `counts` has the number of events for each status or kind, by destination. `unstable` counts events
+    by destination and path whose values differ between two runs of the same pipeline. `lossy` counts the events of
+    a replay with a value that does not arrive as it was returned or sent, by destination; `newly_lost` those of a
+    comparison that a simulated destination newly loses and that newly fail or are newly delivered (others are in
+    groups). `personal` counts the events with new personal data, by destination and kind. `accepted` counts those
+    that an entry of a list of accepted differences covers, by destination and number of the entry. `policies`
+    counts the events that break a policy, by its name and destination. `strata` are the shapes of a sample; those
+    after the first 2,000 are counted as one. `seconds` is the time of each step, over all processes. `lost` counts
+    what simulated destinations lose. `history` has the counts for a history, one part for each input. `flows`
+    counts the events of a replay by source, name, stage, destination and fate; `releases` has the first day of each
+    version of an app. `sent` are rows of tables for policies that are queries.
     """
 
     number: int = 0
@@ -209,6 +210,7 @@ class Tally(msgspec.Struct):
     ignored: dict[str, dict[str, int]] = {}
     personal: dict[str, dict[str, int]] = {}
     lossy: dict[str, int] = {}
+    newly_lost: dict[str, int] = {}
     accepted: dict[str, dict[str, int]] = {}
     policies: dict[str, dict[str, int]] = {}
     seconds: dict[str, float] = {}
@@ -271,6 +273,11 @@ class Sum:
         self.tally.lossy = add_counts(self.tally.lossy, {destination: 1})
         self.mark(destination, LOSSY, stratum)
 
+    def lose_newly(self, destination: str, stratum: str) -> None:
+        """Count an event that a simulated destination newly loses, and that newly fails or is newly delivered."""
+        self.tally.newly_lost = add_counts(self.tally.newly_lost, {destination: 1})
+        self.mark(destination, NEWLY_LOST, stratum)
+
     def breach(self, policy: str, destination: str) -> None:
         """Count an event that breaks a policy."""
         _add_counts(self.tally.policies, {policy: {destination: 1}})
@@ -323,6 +330,7 @@ class Sum:
         _add_counts(mine.accepted, tally.accepted)
         _add_counts(mine.policies, tally.policies)
         mine.lossy = add_counts(mine.lossy, tally.lossy)
+        mine.newly_lost = add_counts(mine.newly_lost, tally.newly_lost)
         for step, spent in tally.seconds.items():
             mine.seconds[step] = mine.seconds.get(step, 0.0) + spent
         for name, stratum in tally.strata.items():
