@@ -74,7 +74,7 @@ MAY_IMPORT = {
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "sources transformations delivery workspace results warehouse pipeline server"
     ),
-    "profile": "errors personal history display events destinations pipeline workspace replay results",
+    "profile": "errors personal pictures history display events destinations pipeline workspace replay results",
     "lost": (
         "simulations errors display registry events plans destinations delivery pipeline workspace replay results"
     ),
@@ -86,7 +86,7 @@ MAY_IMPORT = {
     ),
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
-        "simulations "
+        "pictures simulations "
         "causes errors secrets url_secrets display registry events sdk yamlfile plans destinations sources "
         "transformations delivery workspace results warehouse pipeline server runner replay"
     ),

@@ -10,6 +10,7 @@ everything is escaped, and the number of shapes is limited whatever the data.
 from __future__ import annotations
 
 from svctoolkit.pictures._canvas import Key, Tone
+from svctoolkit.pictures._columns import column_bars, share_bar
 from svctoolkit.pictures._days import Bins, Days, bins, day_of
 from svctoolkit.pictures._distribution import Bin, Histogram, Values
 from svctoolkit.pictures._heat import Cell, HeatMap
@@ -37,6 +38,8 @@ __all__ = [
     "Wire",
     "Wires",
     "bins",
+    "column_bars",
     "day_of",
     "duration",
+    "share_bar",
 ]

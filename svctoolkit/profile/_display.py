@@ -10,6 +10,7 @@ from svctoolkit.display import Html
 from svctoolkit.displayed import shows
 from svctoolkit.history.shown import change_lines, change_table
 from svctoolkit.personal import kind_of
+from svctoolkit.pictures import share_bar
 from svctoolkit.profile.model import Profile
 from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Field, Shape
@@ -184,7 +185,8 @@ def _odd(shape: Shape) -> str:
 def _field(profile: Profile, shape: Shape, path: str, field: Field) -> list[object]:
     missing = 1 - field.present / shape.count
     mark = display.pill("mixed", "warning") if field.mixed else ""
-    row: list[object] = [path, _types(field), _share(missing) if missing else "", mark]
+    lacks = Html(f"{share_bar(missing)} {escape(_share(missing))}") if missing else ""
+    row: list[object] = [path, _types(field), lacks, mark]
     if profile.since:
         new = field.new_types(profile.since)
         row.append(display.pill(", ".join(new), "info") if new else "")

@@ -68,6 +68,24 @@ def test_columns_say_what_they_contain() -> None:
     assert [column["summary"] for column in Rows(frame.head(3)).columns()] == ["", "", ""]
 
 
+def test_column_headers_have_a_histogram_and_the_missing_share() -> None:
+    """Of numbers in ranges, of texts by value; of ids and objects only what is missing."""
+    values = {
+        "total": [float("inf"), -1e308, *range(36), 1e308, None],
+        "user": ["u", None, "v", "u"] * 10,
+        "id": [f"m{n}" for n in range(40)],
+        "objects": [{"a": n} for n in range(40)],
+    }
+    grid = DataGrid(pd.DataFrame(values))
+    bars = {column["name"]: column["bars"] for column in Rows(pd.DataFrame(values)).columns()}
+
+    assert bars["total"].count("<rect") == 3 + 2  # one for each end, the rest in the middle; and the strip
+    assert bars["user"].count("<rect") == 2 + 2
+    assert '<rect x="72" y="20" width="24" height="3" fill="var(--bad, #cf222e)"/>' in bars["user"]
+    assert bars["id"] == bars["objects"] == ""
+    assert grid.static().count("<svg") == 2
+
+
 def test_data_of_any_library() -> None:
     """Frames, Arrow tables, DuckDB relations, dicts; the rest is an error."""
     pyarrow, duckdb = pytest.importorskip("pyarrow"), pytest.importorskip("duckdb")

@@ -77,7 +77,11 @@ class Grid:
             words = "no matching rows" if of else "no rows"
         elif shown < count:
             words = f"1 to {shown} of {words}"
-        return display.table(list(self._rows.frame), self._rows.cells(0, shown), caption=f"{caption}: {words}")
+        heads = [
+            Html(f"{display.html(column['name'])}<br>{column['bars']}") if column["bars"] else column["name"]
+            for column in self._rows.columns()
+        ]
+        return display.table(heads, self._rows.cells(0, shown), caption=f"{caption}: {words}")
 
     def _arrange(self) -> None:
         box = self.box

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.display import quantity
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
+from svctoolkit.pictures import column_bars
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 _LONGEST = 300  # characters of a cell that are sent to the page
 _MEASURED = 100  # rows that decide the width of a column
 _SUMMARIZED = 20  # smallest table whose columns are summarized
+_SAMPLED = 10_000  # rows that bars in a header show at most
+_BINS = 12
 _WIDTHS = 6, 44  # smallest and largest initial width, in characters
 _COMPARED = re.compile(r"(?P<name>[^<>=:]++)(?P<sign>[<>]=?|=|:)(?P<value>.*)", re.S)
 _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -54,7 +57,7 @@ class Rows:
         return [list(row) for row in zip(*(map(text, part[name]) for name in part), strict=True)]
 
     def columns(self) -> list[dict[str, Json]]:
-        """The columns: `name`, `number` (whether it has numbers), `width` in characters, and `summary`."""
+        """The columns: `name`, `number` (has it numbers), `width` in characters, `summary`, and `bars` as SVG."""
         return [self._column(str(name)) for name in self.frame]
 
     def _column(self, name: str) -> dict[str, Json]:
@@ -63,7 +66,8 @@ class Rows:
         summary = _summary(column)
         wanted = max([len(name) + 3, len(summary), *map(len, texts)])
         width = min(max(wanted + 1, _WIDTHS[0]), _WIDTHS[1])
-        return {"name": name, "number": _is_number(column), "width": width, "summary": summary}
+        bars = _bars(column) if summary else ""
+        return {"name": name, "number": _is_number(column), "width": width, "summary": summary, "bars": bars}
 
     def _matching(self, search: str) -> np.ndarray[Any, Any]:
         """A mask of the rows with the search."""
@@ -150,6 +154,26 @@ def _summary(column: pd.Series[Any]) -> str:
     elif missing < 1 and column.dtype != object:
         words.append(quantity(column.nunique(), "value"))
     return ", ".join(words)
+
+
+def _bars(column: pd.Series[Any]) -> str:
+    """How a column's values are distributed: numbers in ranges, others by value, the most frequent first.
+
+    Of a long table, every n-th row counts. Empty if values are objects, or hardly any occurs twice.
+    """
+    import numpy as np
+
+    part = column.iloc[:: -(-len(column) // _SAMPLED)]
+    missing, present = float(column.isna().mean()), part.dropna()
+    if _is_number(column):
+        values = present.to_numpy(dtype=float) / 4  # else the range of the largest numbers is infinite
+        counts = np.histogram(values[np.isfinite(values)], _BINS)[0].tolist()
+    elif column.dtype == object and not all(isinstance(value, str) for value in present):
+        counts = []
+    else:
+        counts = present.value_counts().head(_BINS).tolist()
+        counts = counts if counts and counts[0] > 1 else []
+    return column_bars(counts, missing) if counts or missing else ""
 
 
 def _order(column: pd.Series[Any], descending: bool) -> np.ndarray[Any, Any]:

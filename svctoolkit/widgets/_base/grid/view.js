@@ -128,7 +128,7 @@ class View {
     if (text === this.headed) return; // else the focus would be lost
     this.headed = text;
     this.grid.setAttribute("aria-colcount", columns.length);
-    const cells = columns.map(({ name, number, summary }, place) => {
+    const cells = columns.map(({ name, number, summary, bars }, place) => {
       const button = make("button", { type: "button", title: `Sort by ${name}` });
       button.setAttribute("aria-keyshortcuts", "Shift+ArrowLeft Shift+ArrowRight");
       button.addEventListener("click", () => this.sortBy(name));
@@ -137,6 +137,7 @@ class View {
       edge.addEventListener("pointerdown", (event) => this.drag(event, place, edge));
       const head = make("div", { role: "columnheader", className: number ? "number" : "" }, button, edge);
       if (summary) button.after(make("small", { textContent: summary, title: summary }));
+      if (bars) edge.before(make("span", { className: "svc-grid-bars", innerHTML: bars })); // an SVG of numbers only
       return head;
     });
     const row = make("div", { role: "row", className: "svc-grid-row" }, ...cells);
