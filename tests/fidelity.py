@@ -151,7 +151,8 @@ def observations(observed: Any, found: dict[str, Any]) -> dict[str, Any]:
             fields[
                 {"refused": "refused only here", "not refused": "refused only by RudderStack"}.get(status, status)
             ] += 1
-    return {"observations": [equal, total], "differing": dict(fields.most_common(3))}
+    most = sorted(fields.items(), key=lambda field: (-field[1], field[0]))[:3]  # the same in every run
+    return {"observations": [equal, total], "differing": dict(most)}
 
 
 def field_name(path: str) -> str:

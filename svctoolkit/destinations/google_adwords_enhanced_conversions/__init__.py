@@ -26,6 +26,7 @@ from svctoolkit.mapping import (
     Missing,
     NotConfigured,
     Table,
+    WrongValue,
     converter,
     event_name,
     first,
@@ -60,6 +61,7 @@ destination = DestinationType(
     quirks=[
         "The endpoint is empty: the delivery looks up the ID of the conversion that `params` name, and sends the "
         "adjustment to the customer's `:uploadConversionAdjustments`.",
+        "With `requireHash`, personal data that is hashed already is refused; without it, data that is not hashed.",
         "Telephone numbers get a plus sign even without a country code; Google cannot match these.",
         "Every adjustment is an ENHANCEMENT, unless RudderStack has enabled restatements for the workspace: then "
         "`adjustmentType` is followed. Here, a `workspaceId` in the metadata of the account enables them.",
@@ -89,6 +91,12 @@ def _plain(value: Any) -> str:
     return text(value).strip() if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
 
 
+def _not_hashed(value: str) -> str:
+    if is_sha256(value):
+        raise WrongValue("text that is not hashed, because requireHash is on", value, case="hashed")
+    return value
+
+
 @converter
 def plain(value: Json) -> str:
     return _plain(value)
@@ -97,9 +105,7 @@ def plain(value: Json) -> str:
 @converter
 def hash_email(value: Json) -> str:
     """Return the SHA-256 of an address in lower case; for Google Mail without dots and any suffix after a plus."""
-    address = _plain(value).lower()
-    if is_sha256(address):
-        return address
+    address = _not_hashed(_plain(value).lower())
     parts = split_email(address)
     if parts is None:
         return ""
@@ -112,17 +118,15 @@ def hash_email(value: Json) -> str:
 @converter
 def hash_number(value: Json) -> str:
     """Return the SHA-256 of a plus sign and the digits."""
-    if is_sha256(value):
-        return str(value)
-    number = re.sub(r"\D", "", _plain(value))
+    number = re.sub(r"\D", "", _not_hashed(_plain(value)))
     return sha256(f"+{number}") if number else ""
 
 
 @converter
 def hash_name(value: Json) -> str:
     """Return the SHA-256 of the text in lower case."""
-    name = _plain(value).lower()
-    return name if is_sha256(name) or not name else sha256(name)
+    name = _not_hashed(_plain(value).lower())
+    return sha256(name) if name else ""
 
 
 ADJUSTMENT = Table(
