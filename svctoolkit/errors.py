@@ -90,7 +90,22 @@ class ConfigError(ToolkitError):
         if isinstance(problems, str):
             problems = Problem(problems, where)
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
-        super().__init__("\n".join(map(str, self.problems)))
+
+    # not built in advance: every event of a destination that is not configured raises one
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:  # subclasses have different constructor parameters
+        return _restore_config_error, (type(self), self.__dict__)
+
+
+def _restore_config_error(kind: type[ConfigError], members: dict[str, Any]) -> ConfigError:
+    error = kind.__new__(kind)
+    error.__dict__.update(members)
+    return error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -108,8 +123,6 @@ class UnknownName(ConfigError, KeyError):
     def __init__(self, kind: str, name: str, known: Iterable[str], *, where: str = "", hint: str = "") -> None:
         self.kind, self.name = kind, name
         super().__init__(f"unknown {kind} {name!r}.{hint or did_you_mean(name, known)}", where=where)
-
-    __str__ = Exception.__str__  # KeyError would show the repr of the text
 
 
 class InvalidConfig(ConfigError):
@@ -220,9 +233,8 @@ class MappingError(EventError):
     """
 
     def __init__(self, refusal: Refusal) -> None:
-        # without the text: refusals are frequent, and most of them are read as data
-        super().__init__("", field=refusal.field)
-        self.refusal = refusal
+        # Without the text and the base classes' constructors: refusals are frequent, and most are read as data.
+        self.refusal, self.field = refusal, refusal.field
 
     def __str__(self) -> str:
         return self.refusal.text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from svctoolkit import mapping
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, cause_from_json, cause_to_json, map_texts
-from svctoolkit.errors import MappingError
+from svctoolkit.errors import ConfigError, InvalidConfig, MappingError, UnknownName
 
 PATHS = st.lists(st.text(string.ascii_letters, min_size=1, max_size=8), min_size=1, max_size=3).map(".".join)
 SENTENCES = st.text(max_size=40)
@@ -74,6 +74,20 @@ def test_a_refusal_survives_pickling(error: MappingError) -> None:
 
     assert type(copy) is type(error)
     assert copy.refusal == error.refusal
+    assert str(copy) == str(error)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [InvalidConfig("is required", where="apiKey"), UnknownName("type", "mixpanl", {"mixpanel": 1}.keys())],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_of_the_input_survives_pickling(error: ConfigError) -> None:
+    """Whatever parameters its class has."""
+    copy = pickle.loads(pickle.dumps(error))
+
+    assert type(copy) is type(error)
+    assert copy.problems == error.problems
     assert str(copy) == str(error)
 
 

@@ -46,6 +46,7 @@ from svctoolkit.destinations import (
 from svctoolkit.destinations import definitions as defs
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.mapping import Table, basic_auth, path
+from svctoolkit.mapping import table as mapping_table
 from svctoolkit.secrets import Secret
 from tests.catalogue import batch_examples, examples, outcome_examples
 from tests.pace import slowness
@@ -586,6 +587,24 @@ def test_a_failed_query_is_a_refusal_with_the_answer(status: int) -> None:
         context.ask({"method": "GET", "url": "https://toy.example/people?key=s3cr3t"})
 
     assert str(caught.value) == f'the destination answers {status} to GET https://toy.example/people: {{"error":"no"}}'
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_tables_and_leaves_are_compiled_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leaf that a handler creates is compiled for every event, which takes longer than the rest of the mapping."""
+
+    def send_all() -> None:
+        for example in examples(name):
+            with suppress(errors.ToolkitError):
+                run(name, example, example.event)
+
+    send_all()
+    compiled: list[str] = []
+    monkeypatch.setattr(mapping_table, "compile_leaf", lambda leaf: compiled.append(repr(leaf)))
+    monkeypatch.setattr(mapping_table, "compile_table", lambda shape, of: compiled.append(repr((shape, of))))
+    send_all()
+
+    assert compiled == []
 
 
 def test_a_changed_configuration_is_read_again() -> None:

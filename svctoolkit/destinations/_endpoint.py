@@ -33,7 +33,7 @@ _NO_MEMBERS: Mapping[str, Any] = {}
 _PLACE = re.compile(r"\{(\w+)\}")
 #: A string with `{name}` placeholders for attributes of the settings, or a function that returns the text for settings.
 Value: TypeAlias = "str | Callable[[Any], str]"
-_Common: TypeAlias = tuple[str, dict[str, str], dict[str, str]]
+_Common: TypeAlias = tuple[str, Mapping[str, Any], Mapping[str, Any]]
 BodyForm: TypeAlias = Literal["json", "json_array", "form", "xml"]
 
 
@@ -207,13 +207,17 @@ class Endpoint:
         headers: Mapping[str, Json],
         context: Context | None,
     ) -> Payload:
-        # Every event comes through here: copies are cheaper than merged dicts, and most requests add nothing.
-        base, own_headers, own_params = settings.__dict__.get(self._key) or self._common(settings)
+        # Every event comes through here, and most requests add nothing: payloads share the common headers, which
+        # nothing may change, and `Payload.to_dict` copies them.
+        url, all_headers, all_params = settings.__dict__.get(self._key) or self._common(settings)
         if self._token:
-            own_headers = self._with_token(own_headers, context)
-        url = f"{base}/{path}" if path else base
-        all_headers = {**own_headers, **headers} if headers else own_headers.copy()
-        all_params = {**own_params, **params} if params or own_params else {}
+            all_headers = self._with_token(all_headers, context)
+        if path:
+            url = f"{url}/{path}"
+        if headers:
+            all_headers = {**all_headers, **headers}
+        if params:
+            all_params = {**all_params, **params}
         if self._body == "json":
             return Payload(endpoint=url, method=method, headers=all_headers, params=all_params, json=body)
         content = {} if body is None else {self._body: body}
@@ -252,5 +256,5 @@ class Endpoint:
             common = settings.__dict__[self._key] = (base, headers, params)
         return common
 
-    def _with_token(self, headers: dict[str, str], context: Context | None) -> dict[str, str]:
+    def _with_token(self, headers: Mapping[str, Any], context: Context | None) -> Mapping[str, Any]:
         return {**headers, "Authorization": f"Bearer {(context or Context()).secret(self._token)}"}

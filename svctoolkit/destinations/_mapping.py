@@ -16,7 +16,7 @@ from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import DynamicSettings, Settings, Unquoted
 from svctoolkit.errors import MappingError, ToolkitError, UnsupportedEvent, is_survivable
-from svctoolkit.events import Event
+from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import HalfCharacter
 
@@ -53,6 +53,7 @@ class DestinationMapping:
         self.settings = settings.settings if isinstance(settings, DynamicSettings) else settings
         self._dynamic = settings if isinstance(settings, DynamicSettings) else None
         self._handlers = handlers
+        self._unsupported: dict[str, Refusal] = {}
 
     def __repr__(self) -> str:
         return f"<DestinationMapping of {self.title}: {self.settings!r}>"
@@ -68,9 +69,10 @@ class DestinationMapping:
         names the line, so that a bug in a mapping costs one event, not the run. More than `MAX_PAYLOADS` payloads are a
         `MappingError`, too.
         """
-        handler = self._handlers.get(event.type)
-        if handler is None:
-            raise UnsupportedEvent(self._unsupported(event.type))
+        kind = event.raw.get("type")
+        handler = self._handlers.get(kind) if type(kind) is str else None
+        if handler is None and (handler := self._handlers.get(event.type)) is None:
+            raise UnsupportedEvent(self._unsupported.get(event.type) or self._refuse_type(event.type))
         settings = self.settings
         if self._dynamic is not None:
             settings, event = self._dynamic.for_event(event)
@@ -87,22 +89,25 @@ class DestinationMapping:
                 raise
             why = f"the {self.title} mapping failed on this event: {type(error).__name__}: {error}"
             raise MappingError(Refusal("fault", why=why, where=_location(error))) from error
-        if settings.has_unquoted:
+        if "unquoted" in settings.__dict__:  # `has_unquoted` without a call, for every event
             payloads = [_without_quotes(payload) for payload in payloads]
         if len(payloads) > MAX_PAYLOADS:
             why = f"the event leads to more than {MAX_PAYLOADS} requests; shorten its lists"
             raise MappingError(Refusal("fault", why=why, case="payloads"))
         return payloads
 
-    def _unsupported(self, event_type: str) -> Refusal:
+    def _refuse_type(self, event_type: str) -> Refusal:
         what = f"{event_type} events" if event_type else "events without a type"
-        return Refusal(
+        refusal = Refusal(
             "unsupported",
             field="type",
             expected=", ".join(self._handlers) or self._takes,
             value=json_value(event_type),
             subject=f"{self.title} does not accept {what}",
         )
+        if event_type in EVENT_TYPES:  # an event may have any other text as its type
+            self._unsupported[event_type] = refusal
+        return refusal
 
     def _settings_of(self, event: Event) -> tuple[Settings, Event]:
         """Return the settings for an event, and the event without the values that were used in them."""

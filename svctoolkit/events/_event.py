@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
+
+import msgspec
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
@@ -23,8 +24,7 @@ ROOTS = frozenset({
 _NOTHING: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Event(Displayed):
+class Event(msgspec.Struct, Displayed, frozen=True):
     """A read-only view of one event. `raw` must not be changed: build a new event instead."""
 
     raw: Mapping[str, Any]
@@ -46,18 +46,22 @@ class Event(Displayed):
 
     @property
     def context(self) -> Mapping[str, Json]:
-        return _object(self.raw.get("context"))
+        value = self.raw.get("context")
+        return value if type(value) is dict else _object(value)
 
     @property
     def properties(self) -> Mapping[str, Json]:
-        return _object(self.raw.get("properties"))
+        value = self.raw.get("properties")
+        return value if type(value) is dict else _object(value)
 
     @property
     def traits(self) -> Mapping[str, Json]:
         """`traits`, else `context.traits` (clients put them in either place)."""
-        return _object(self.raw.get("traits")) or _object(self.context.get("traits"))
+        value = self.raw.get("traits")
+        return value if value and type(value) is dict else _object(value) or _object(self.context.get("traits"))
 
 
+# the properties above test for a dict first: mappings read them several times per event, and a call costs as much
 def _object(value: Any) -> Mapping[str, Any]:
     if type(value) is dict or value is None:  # fast path: `isinstance` with an abstract class is slow
         return value or _NOTHING

@@ -98,4 +98,5 @@ def _build(head: dict[str, Any], body: dict[str, Any], common: WithUser) -> dict
 
 def iso(when: datetime) -> str:
     """Format a time as in events: UTC, with milliseconds and `Z`."""
-    return when.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    utc = when if when.tzinfo is UTC else when.astimezone(UTC)
+    return utc.isoformat("T", "milliseconds")[: -len("+00:00")] + "Z"

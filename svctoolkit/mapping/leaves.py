@@ -170,7 +170,23 @@ def epoch_s(value: Json) -> int:
 @converter
 def iso_ms(value: Json) -> str:
     """A time as `2026-01-31T12:00:00.000Z`."""
-    return iso(time.of(value))
+    when = time.of(value)
+    return value if _has_this_form(value) else iso(when)
+
+
+def _has_this_form(value: Json) -> bool:
+    """Whether a valid time has the form of `iso` already, as most SDKs send it.
+
+    `datetime` also reads `2026-W05-6` as a day, and newer versions of Python 24:00 as the next one.
+    """
+    return (
+        type(value) is str
+        and len(value) == 24
+        and value[10::9] == "T."
+        and value[23] == "Z"
+        and value[5] != "W"
+        and value[11:13] != "24"
+    )
 
 
 @converter

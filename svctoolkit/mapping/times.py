@@ -27,7 +27,7 @@ def moment(value: Json) -> datetime | None:
     """
     try:
         if isinstance(value, str):
-            when = datetime.fromisoformat(_as_iso(value) if value[:1].isalpha() else value)
+            when = _parse(value)
             if when.tzinfo is UTC:
                 return when
             return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
@@ -40,11 +40,15 @@ def moment(value: Json) -> datetime | None:
     return None
 
 
-def _as_iso(text: str) -> str:
-    if match := re.fullmatch(_JAVASCRIPT, text):
+def _parse(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        match = re.fullmatch(_JAVASCRIPT, text)
+        if match is None:
+            raise
         month, day, year, clock, zone, _ = match.groups()
-        return f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{clock}{zone}"
-    return text
+        return datetime.fromisoformat(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{clock}{zone}")
 
 
 def microseconds(when: datetime) -> int:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.cli._terminal import table
 from svctoolkit.errors import UsageError
-from svctoolkit.events import EVENT_TYPES
 
 if TYPE_CHECKING:
     from svctoolkit.destinations import Example
@@ -137,6 +136,7 @@ def _list_types(types: list[Definition]) -> Iterator[str]:
 
 def _supports(definition: Definition) -> str:
     from svctoolkit.destinations import CATALOGUE
+    from svctoolkit.events import EVENT_TYPES
 
     if definition.sent_by_server:
         return f"no: {definition.sent_by_server}"
@@ -285,6 +285,7 @@ def _rules(name: str) -> Iterator[str]:
 def _markdown() -> Iterator[str]:
     """The page of all types with a mapping: accepted events, which events share a request, quirks."""
     from svctoolkit.destinations import CATALOGUE, examples
+    from svctoolkit.events import EVENT_TYPES
 
     types = [(name, CATALOGUE[name]) for name in CATALOGUE.names()]
     yield "# Destination types"
@@ -330,6 +331,8 @@ def _markdown_of(definition: Definition) -> Iterator[str]:
 
 def _event_types(definition: Definition) -> Iterator[str]:
     """One line per connection mode: a list of event types, or a list for each source type."""
+    from svctoolkit.events import EVENT_TYPES
+
     for mode, types in (definition.supported_message_types or {"all modes": EVENT_TYPES}).items():
         by_source = types if isinstance(types, dict) else {"": types}
         lists = (f"{source}: {', '.join(names)}" if source else ", ".join(names) for source, names in by_source.items())

@@ -77,6 +77,7 @@ _PLACE: Shape = {
 _PHONE = Source(PHONE.paths[:2], shared=PHONE.shared)
 ADDRESS = trait("address")
 CONTACT_EMAIL = trait("email")
+ANY_EMAIL = required(EMAIL_OR_EXTERNAL_ID)
 
 
 def contact_shape(ids: Json) -> Shape:
@@ -238,7 +239,7 @@ def _stage(event: Event, crm: Crm) -> dict[str, Any]:
 
 
 def _email(event: Event) -> Any:
-    return value_of(event, required(EMAIL_OR_EXTERNAL_ID))
+    return value_of(event, ANY_EMAIL)
 
 
 def address_text(event: Event) -> dict[str, str]:

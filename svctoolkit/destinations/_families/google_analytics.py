@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from svctoolkit.destinations._answers import Answer
@@ -71,6 +71,17 @@ class MeasurementSettings(Settings, frozen=True, kw_only=True):
     debug_mode: bool = False
     connection_mode: str | dict[str, str] = ""
     pii_properties_to_ignore: Tags = Tags()
+
+    @cached_property
+    def is_hybrid(self) -> bool:
+        """Whether a browser's own Google tag tracks the session."""
+        mode = self.connection_mode
+        return "hybrid" in (mode.values() if isinstance(mode, dict) else (mode,))
+
+    @cached_property
+    def barred_user_properties(self) -> frozenset[str]:
+        """Names that are never sent as user properties."""
+        return RESERVED_USER_PROPERTIES.union(self.pii_properties_to_ignore)
 
     def __post_init__(self) -> None:
         if not self.types_of_client:
@@ -228,7 +239,7 @@ def event_payload(
 
 def session_parameters(settings: MeasurementSettings, options: Mapping[str, Json]) -> dict[str, Json]:
     """Return the parameters of the browser session."""
-    session = {"session_id": options.get("sessionId")} if _is_hybrid(settings) else {}
+    session = {"session_id": options.get("sessionId")} if settings.is_hybrid else {}
     session["session_number"] = options.get("sessionNumber")
     return {key: value for key, value in session.items() if value}
 
@@ -237,7 +248,7 @@ def person(
     event: Event, settings: MeasurementSettings, context: Context, options: Mapping[str, Json]
 ) -> dict[str, Json]:
     """Return the user, the device and the time."""
-    web, session = settings.types_of_client == "gtag", options if _is_hybrid(settings) else {}
+    web, session = settings.types_of_client == "gtag", options if settings.is_hybrid else {}
     client = {"client_id": session["clientId"]} if web and session.get("clientId") else (WEB if web else APP)(event)
     return {**client, **BODY(event), "timestamp_micros": _timestamp(event, context)}
 
@@ -255,11 +266,6 @@ def send_body(settings: MeasurementSettings, body: dict[str, Json]) -> Payload:
     return API.post(settings, "debug/mp/collect" if settings.debug_mode else "mp/collect", compact(body), params=stream)
 
 
-def _is_hybrid(settings: MeasurementSettings) -> bool:
-    mode = settings.connection_mode
-    return "hybrid" in (mode.values() if isinstance(mode, dict) else (mode,))
-
-
 def _timestamp(event: Event, context: Context) -> int | None:
     """Return the time in microseconds; None if it is not a valid time."""
     when = moment(_time(event.raw))
@@ -271,7 +277,7 @@ def _timestamp(event: Event, context: Context) -> int | None:
 
 def _user_properties(event: Event, settings: MeasurementSettings) -> dict[str, Any]:
     """Return simple values within Google's limits (24 characters per name, 36 per value) that are not excluded."""
-    barred = RESERVED_USER_PROPERTIES.union(settings.pii_properties_to_ignore)
+    barred = settings.barred_user_properties
     traits = as_object(event.context.get("traits"))
     found = {**traits, **as_object(event.properties.get("user_properties"))}
     return {

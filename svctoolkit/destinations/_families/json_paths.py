@@ -147,14 +147,19 @@ def _select(node: Any, steps: tuple[Step, ...]) -> Any:
         elif isinstance(step, Each):
             if isinstance(node, dict):
                 node = list(node.values())
-            return Many(_select(item, steps[at + 1 :]) for item in node) if isinstance(node, list) else NOTHING
+            if not isinstance(node, list):
+                return NOTHING
+            rest = steps[at + 1 :]
+            if len(rest) == 1 and type(rest[0]) is str:  # most lists are those of products, and their members simple
+                return Many([item.get(rest[0], NOTHING) if type(item) is dict else NOTHING for item in node])
+            return Many([_select(item, rest) for item in node])
         elif isinstance(step, int):
             node = node[step] if isinstance(node, list) and step < len(node) else NOTHING
     return node
 
 
 def _has_value(value: Any) -> bool:
-    return any(map(_has_value, value)) if type(value) is Many else value is not NOTHING
+    return value is not NOTHING if type(value) is not Many else any(map(_has_value, value))
 
 
 def _put(node: Any, steps: tuple[Step, ...], value: Any) -> None:
@@ -172,8 +177,13 @@ def _put(node: Any, steps: tuple[Step, ...], value: Any) -> None:
     elif not isinstance(node, list):
         raise _InTheWayError
     elif isinstance(value, Many):
+        member = rest[0] if len(rest) == 1 and type(rest[0]) is str else None
         for index, item in enumerate(value):
-            if _has_value(item):
+            if not _has_value(item):
+                continue
+            if member is not None and index < len(node) and type(node[index]) is dict:  # most rows
+                node[index][member] = _copy(item)
+            else:
                 _put_at(node, index, rest, item)
     else:
         for index in range(len(node) or 1):

@@ -7,9 +7,9 @@ registered first by a lookup. page adds its site to the tracked sites.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from svctoolkit.destinations import (
     FORM,
@@ -41,6 +41,7 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
+_AFTER_HOST = re.compile("[/?#]")
 _STATUSES = {"subscribe": "1", "unsubscribe": "2"}
 
 
@@ -131,13 +132,20 @@ def _visitor(event: Event) -> str:
 
 
 @destination.on("page")
-def send_page(event: Event, settings: ActiveCampaignSettings, context: Context) -> Payload:
+def send_page(event: Event, settings: ActiveCampaignSettings) -> Payload:
     """Return the site of the page."""
     url = str(value_of(event, SITE))
-    site = (urlsplit(url).hostname or "").removeprefix("www.") if "://" in url else ""
+    site = _site(url)
     if not site:
         raise Misfit("properties.domain", "an address such as https://shop.example", url)
-    return _Account(settings, context).send("siteTrackingDomains", {"siteTrackingDomain": {"name": site}})
+    return API.post(settings, "siteTrackingDomains", {"siteTrackingDomain": {"name": site}})
+
+
+def _site(url: str) -> str:
+    """Return the host of a URL, without `www.`; `urlsplit` would take longer than the rest of the mapping."""
+    _, _, rest = url.partition("://")
+    host = _AFTER_HOST.split(rest, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
+    return host.lower().removeprefix("www.")
 
 
 class _Account:

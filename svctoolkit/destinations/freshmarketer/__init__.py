@@ -13,6 +13,7 @@ from svctoolkit.destinations import Context, DestinationType, Payload, Rows
 from svctoolkit.destinations._families.freshworks import (
     ADDRESS,
     ANSWERS,
+    ANY_EMAIL,
     Crm,
     FreshworksSettings,
     account_shape,
@@ -31,7 +32,6 @@ from svctoolkit.mapping import (
     in_url,
     number,
     objects,
-    required,
     value_of,
 )
 
@@ -92,7 +92,7 @@ def _account(event: Event, crm: Crm) -> Payload:
 
 def _list_member(event: Event, crm: Crm) -> Payload:
     """Return the request that adds the contact with the e-mail address to the list."""
-    contact = crm.contact(value_of(event, required(EMAIL_OR_EXTERNAL_ID))).get("id")
+    contact = crm.contact(value_of(event, ANY_EMAIL)).get("id")
     if not contact:
         raise LookupFailed("traits.email", "Freshworks did not answer with the ID of the contact")
     return crm.send(f"lists/{in_url(_list_id(event, crm))}/add_contacts", {"ids": [contact]}, method="PUT")

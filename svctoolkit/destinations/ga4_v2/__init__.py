@@ -28,7 +28,7 @@ from svctoolkit.destinations._families.google_analytics import (
     send_body,
     session_parameters,
 )
-from svctoolkit.destinations._families.json_paths import EACH, NOTHING, BodyRow, Many, Name
+from svctoolkit.destinations._families.json_paths import EACH, NOTHING, BodyRow, Name
 from svctoolkit.events import Event
 from svctoolkit.mapping import Misconfigured, as_object, compact, event_name, text, without_nulls
 from svctoolkit.secrets import Secret
@@ -142,14 +142,14 @@ def _put(body: dict[str, Any], row: BodyRow, event: Event) -> None:
 
     An empty list stays empty: no values are set in its elements.
     """
-    if _MEMBER_OF_NAME.match(row.from_.written):
+    if row.from_.steps is None and _MEMBER_OF_NAME.match(row.from_.written):
         raise Misconfigured(
             "eventsMapping", "a source is a path that starts with $, or a quoted text", at=row.from_.written
         )
     value, steps = row.from_.of(event.raw), row.to.steps
     if EACH in steps:
         around = steps[: steps.index(EACH)]
-        if value == Many() or (value is NOTHING and EACH in (row.from_.steps or ())):
+        if (isinstance(value, list) and not value) or (value is NOTHING and EACH in (row.from_.steps or ())):
             if _at(body, around) is None:
                 Name(row.to.written.partition("[*]")[0]).put(body, [], "eventsMapping")
             return

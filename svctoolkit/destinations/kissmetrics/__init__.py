@@ -19,11 +19,13 @@ from svctoolkit.mapping import (
     Table,
     WrongValue,
     as_object,
+    const,
     converter,
     javascript_text,
     js_join,
     required,
     whole_second,
+    without,
 )
 
 
@@ -53,16 +55,18 @@ def second_text(value: Json) -> str:
     return str(second)
 
 
-MOMENT = Table({"_t": required(second_text(TIME))})
+#: The time, marked as the client's time and not the time of the request.
+MOMENT = Table({"_t": required(second_text(TIME)), "_d": const(1)})
 _SCALARS = frozenset({str, int, float, bool})
-_RESERVED = frozenset({"_p", "_n", "_k"})
+_RESERVED = ("_p", "_n", "_k")
+_PRODUCTS = ("products",)
 _REVENUE = "revenue"
 _BILLING = "Billing Amount"
 
 
 @destination.on("identify")
 def send_person(event: Event, settings: KissmetricsSettings) -> Payload:
-    return _send("s", {**_flatten(event.traits), **_person(event), **_when(event)}, settings)
+    return _send("s", _flatten(event.traits) | _person(event) | MOMENT(event), settings)
 
 
 @destination.on("track")
@@ -102,19 +106,23 @@ def _view_name(event: Event, kind: str) -> str:
 def _send_event(
     event: Event, named: Mapping[str, Json], prefix: str | None, settings: KissmetricsSettings
 ) -> list[Payload]:
-    members = dict(event.properties)
-    products = members.pop("products", None) or []
+    products = event.properties.get("products") or []
     if not isinstance(products, list):
         raise Misfit("properties.products", "a list of products", products)
-    person = _person(event)
-    # Kissmetrics' reserved fields go last, so that no property overwrites them
-    own = {key: value for key, value in _prefix(_flatten(members), prefix).items() if key not in _RESERVED}
+    own, person = _flatten(without(event.properties, _PRODUCTS)), _person(event)
+    if prefix is not None:
+        own = _prefix(own, prefix)
+    for name in _RESERVED:  # no property may be sent as one of these
+        own.pop(name, None)
     own.update(person)
     own.update(named)
-    own.update(_when(event))
-    bought = products if event.type == "track" else []
-    items = [{**_prefix(as_object(product), prefix), **person} for product in bought]
-    return [_send("e", own, settings), *(_send("s", item, settings) for item in items)]
+    own.update(MOMENT(event))
+    sends = [_send("e", own, settings)]
+    if products and event.type == "track":
+        items = [as_object(product) for product in products]
+        named_items = items if prefix is None else [_prefix(item, prefix) for item in items]
+        sends += [_send("s", {**item, **person}, settings) for item in named_items]
+    return sends
 
 
 def _person(event: Event) -> dict[str, Any]:
@@ -122,16 +130,7 @@ def _person(event: Event) -> dict[str, Any]:
     return {"_p": event.raw[key]} if key in event.raw else {}
 
 
-def _when(event: Event) -> dict[str, Any]:
-    """Return the time, marked as the client's time and not the time of the request."""
-    when = MOMENT(event)
-    when["_d"] = 1
-    return when
-
-
-def _prefix(properties: Mapping[str, Any], prefix: str | None) -> Mapping[str, Any]:
-    if prefix is None:
-        return properties
+def _prefix(properties: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     names = {_REVENUE: f"{prefix} - {_REVENUE}", _BILLING: _BILLING}
     out = {names.get(key, f"{prefix}-{key}"): value for key, value in properties.items()}
     if _REVENUE in properties:
@@ -141,9 +140,11 @@ def _prefix(properties: Mapping[str, Any], prefix: str | None) -> Mapping[str, A
 
 def _flatten(members: Mapping[str, Any]) -> dict[str, Any]:
     """Return object members as `a.b`, one level deep."""
+    if _SCALARS.issuperset(map(type, members.values())):  # most objects
+        return dict(members)
     out: dict[str, Any] = {}
     for key, value in members.items():
-        if type(value) in _SCALARS:  # most members
+        if type(value) in _SCALARS:
             out[key] = value
         elif isinstance(value, dict):
             for name, item in value.items():
@@ -161,7 +162,7 @@ def _set(out: dict[str, Any], name: str, value: Json) -> None:
         out[name] = value
 
 
-def _send(path: str, params: Mapping[str, Any], settings: KissmetricsSettings) -> Payload:
+def _send(path: str, params: dict[str, Any], settings: KissmetricsSettings) -> Payload:
     if settings.api_key is not None:
-        params = {**params, "_k": settings.api_key}
+        params["_k"] = settings.api_key
     return Payload(endpoint=f"https://trk.kissmetrics.com/{path}", method="GET", params=params)

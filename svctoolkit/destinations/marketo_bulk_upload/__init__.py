@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from svctoolkit.destinations import Answer, DestinationType, Payload, Rows, Settings
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -13,8 +15,12 @@ class MarketoBulkUploadSettings(Settings, frozen=True, kw_only=True):
 
     column_fields_mapping: tuple[Rows, ...] = ()
 
+    @cached_property
+    def columns(self) -> list[tuple[str, str]]:
+        """Traits with the Marketo fields that receive them."""
+        return [(row.from_, row.to) for row in self.column_fields_mapping]
 
-_SPECIAL = frozenset("\\,\n")
+
 _ESCAPED = str.maketrans({"\\": "\\\\", ",": "\\,", "\n": "\\n"})
 
 destination = DestinationType(
@@ -39,12 +45,11 @@ destination = DestinationType(
 def send_lead(event: Event, settings: MarketoBulkUploadSettings) -> Payload:
     """Return one lead of a file: its traits under the names of Marketo's fields."""
     traits = as_object(event.raw.get("traits") or event.context.get("traits"))
-    rows = settings.column_fields_mapping
-    lead = {row.to: _escape(traits[row.from_]) for row in rows if row.from_ in traits}
+    lead = {field: _escape(traits[name]) for name, field in settings.columns if name in traits}
     return Payload(endpoint="/fileUpload", json=lead)
 
 
 def _escape(value: Json) -> Json:
-    if not isinstance(value, str) or _SPECIAL.isdisjoint(value):
+    if not isinstance(value, str) or not ("," in value or "\\" in value or "\n" in value):  # faster than a set
         return value
     return value.translate(_ESCAPED)

@@ -31,14 +31,19 @@ destination = DestinationType(
 )
 
 API = Endpoint("https://engine.monetate.net/api/engine/v1/decide/{retailer_short_name}", JSON)
-ADDRESS = Table({"ipAddress": "context.ip"})
 OWN_PAGE = Table({"url": "properties.page.url", "path": "properties.page.path"})
 CONTEXT_PAGE = Table({"url": "context.page.url", "path": "context.page.path"})
-REFERRER = Table({"referrer": "context.referrer.url"})
 PAGE_REFERRER = Table({"referrer": first("properties.page.referrer", "context.page.referrer", "context.referrer.url")})
-AGENT = Table({"userAgent": "context.userAgent"})
 SCREEN = Table({"height": "context.screen.height", "width": "context.screen.width"})
-VISITOR = Table({"monetateId": "properties.monetateId"})
+VISIT = Table(
+    {
+        "visitor": {"monetateId": "properties.monetateId"},
+        "address": {"ipAddress": "context.ip"},
+        "referrer": {"referrer": "context.referrer.url"},
+        "screen": SCREEN.shape,
+        "agent": {"userAgent": "context.userAgent"},
+    }
+)
 PRODUCT = Table({"product_id": required("properties.product_id"), "sku": "properties.sku"})
 ADDITION = Table(
     {
@@ -57,20 +62,22 @@ def send_action(event: Event, settings: MonetateSettings) -> Payload:
     name = event.raw.get("event")
     if not name:
         return _send({}, settings)
-    visitor: dict[str, Any] = VISITOR(event)
+    visit = VISIT(event)
+    body: dict[str, Any] = visit.get("visitor", {})
     if event.raw.get("userId"):
-        visitor["customerId"] = event.raw["userId"]
+        body["customerId"] = event.raw["userId"]
     elif "anonymousId" in event.raw:
-        visitor["deviceId"] = event.raw["anonymousId"]
-    items = [
-        *_item("IpAddress", ADDRESS(event)),
-        *_page(event),
-        *_item("Referrer", REFERRER(event)),
-        *_screen(event),
-        *_item("UserAgent", AGENT(event)),
-    ]
+        body["deviceId"] = event.raw["anonymousId"]
     shop = _SHOP.get(name) if isinstance(name, str) else None
-    return _send({**visitor, "events": [*items, *(shop(event) if shop else ())]}, settings)
+    body["events"] = [
+        *_item("IpAddress", visit.get("address")),
+        *_page(event),
+        *_item("Referrer", visit.get("referrer")),
+        *_item("ScreenSize", _complete(visit.get("screen"))),
+        *_item("UserAgent", visit.get("agent")),
+        *(shop(event) if shop else ()),
+    ]
+    return _send(body, settings)
 
 
 @destination.on("page")
@@ -81,10 +88,11 @@ def send_page(event: Event, settings: MonetateSettings) -> Payload:
 
 @destination.on("screen")
 def send_screen(event: Event, settings: MonetateSettings) -> Payload:
-    return _send({"events": _screen(event)} if "screen" in event.context else {}, settings)
+    events = _item("ScreenSize", _complete(SCREEN(event)))
+    return _send({"events": events} if "screen" in event.context else {}, settings)
 
 
-def _item(kind: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _item(kind: str, values: Any) -> list[dict[str, Any]]:
     """Return a list with Monetate's event of this type, or an empty list without values."""
     return [{"eventType": f"monetate:context:{kind}", **values}] if values else []
 
@@ -100,9 +108,9 @@ def _page(event: Event) -> list[dict[str, Any]]:
     return [page]
 
 
-def _screen(event: Event) -> list[dict[str, Any]]:
-    size = SCREEN(event)
-    return _item("ScreenSize", size if size.get("height") and size.get("width") else {})
+def _complete(size: Any) -> Any:
+    """Return the size of a screen that has both sides; None for any other."""
+    return size if size and size.get("height") and size.get("width") else None
 
 
 def _view_product(event: Event) -> list[dict[str, Any]]:

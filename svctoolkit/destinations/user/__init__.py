@@ -169,6 +169,7 @@ VIEW = Table(
 )
 
 KEY = "context.externalId.userKey"
+REQUIRED_ID = required(USER_ID)
 
 
 @destination.on("identify")
@@ -188,7 +189,7 @@ def send_person(event: Event, settings: UserSettings, context: Context) -> Paylo
 def send_action(event: Event, settings: UserSettings, context: Context) -> Payload:
     """Return an event of an existing user."""
     body = ACTION(event)
-    value_of(event, required(USER_ID))
+    value_of(event, REQUIRED_ID)
     chosen = next((named for named in settings.user_events if named.rs_event_name == body["name"]), NamedEvent())
     properties, rows = event.properties, chosen.event_properties
     own = {key: value for key, value in properties.items() if key not in {row.from_ for row in rows}}
