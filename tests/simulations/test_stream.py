@@ -20,7 +20,9 @@ from svctoolkit.destinations import CATALOGUE, examples
 from svctoolkit.pipeline import Stages
 from svctoolkit.pipeline.simulated import read_request
 from svctoolkit.replay import replay
+from svctoolkit.replay.records.record import Record
 from svctoolkit.simulations import SIMULATIONS, Disk
+from svctoolkit.widgets.replay_explorer.trials import Trials
 
 SEND = Stages(send_to_destination=True)
 NOW = "2026-01-15T10:05:00Z"
@@ -44,7 +46,7 @@ def records(result: Any) -> str:
 @pytest.mark.parametrize("type", SIMULATIONS.names())
 def test_values_and_bytes_are_judged_alike(type: str) -> None:
     """The same rows, answers and losses as with a recorder, which gets the bytes of every request."""
-    for config, events in islice(by_config(type), 4):
+    for config, events in islice(by_config(type), 2):
         shop = Workspace("shop")
         shop.destination("d", type, config=dict(config), simulate="strict")
         sent = [{**event, "messageId": f"m-{n % len(events)}", "receivedAt": NOW} for n, event in enumerate(events * 2)]
@@ -53,6 +55,17 @@ def test_values_and_bytes_are_judged_alike(type: str) -> None:
         assert direct.counts == over_http.counts
         assert records(direct.lost) == records(over_http.lost)
         assert records(direct) == records(over_http)
+
+
+def test_the_explorer_of_a_replay_shows_whole_requests() -> None:
+    """It shows one event, so its requests become bytes."""
+    shop = Workspace("shop")
+    shop.destination("d", "MP", config={"token": "t"}, simulate="simulated")
+    event = {"type": "track", "event": "Viewed", "userId": "u1", "messageId": "m-1", "receivedAt": NOW}
+    trial = Trials("", shop, {"stages": SEND}).run(Record("[0]", event), "d")
+
+    assert trial.result is not None
+    assert b'"event":"Viewed"' in trial.result.data[0].requests[0].body
 
 
 JSON = st.recursive(

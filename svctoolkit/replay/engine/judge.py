@@ -19,12 +19,15 @@ from svctoolkit.workspace import Workspace
 class Judge:
     """Servers that remember the events of earlier batches, with most of their state on disk.
 
-    The clock of a server is that of the event that it receives. Losses are kept by the context of their event, until
-    `passages` returns them.
+    The clock of a server is that of the event that it receives. Unless requests are needed as a `whole`, or the
+    transport shows them, servers get their values instead of their bytes. Losses are kept by the context of their
+    event, until `passages` returns them.
     """
 
-    def __init__(self, workspace: Workspace, transport: Transport, history: Literal["new", "existing"]) -> None:
-        self._workspace, self._transport = workspace, transport
+    def __init__(
+        self, workspace: Workspace, transport: Transport, history: Literal["new", "existing"], *, whole: bool = False
+    ) -> None:
+        self._workspace, self._transport, self._whole = workspace, transport, whole
         self._context: Context | None = None
         self._lost: dict[int, list[Loss]] = {}
         self._simulated = Simulated(workspace, self._now, history=history, disk=Disk())
@@ -58,7 +61,7 @@ class Judge:
     def _sender(self, to: Route) -> Sender:
         carry = transport_of(to, self._transport, simulated=self._simulated)
         sender = Sender(carry, timeout=self._workspace.delivery.timeout)
-        if isinstance(self._transport, Recorder) and self._transport.is_silent:
+        if not self._whole and isinstance(self._transport, Recorder) and self._transport.is_silent:
             return DirectSender(self._simulated.server(to.destination), to, sender)
         return sender
 

@@ -122,15 +122,18 @@ def offline_transport(workspace: Workspace, transport: Transport | None, stages:
 class Side:
     """One workspace, ready to run events. `transport` answers every request of deliveries, mappings and user code.
 
-    With `personal`, personal data of the events is masked in the results.
+    With `personal`, personal data of the events is masked in the results. With `whole`, requests to simulated
+    destinations have headers and a body in the results, which takes time.
     """
 
-    def __init__(self, workspace: Workspace, transport: Transport, *, personal: bool = False) -> None:
+    def __init__(
+        self, workspace: Workspace, transport: Transport, *, personal: bool = False, whole: bool = False
+    ) -> None:
         require_trust(workspace)
         self.workspace, self._transport, self._personal = workspace, transport, personal
         self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
         self.lookup = lookup_through(lambda: self._sender(transport))
-        self._judge = Judge(workspace, transport, "existing")
+        self._whole, self._judge = whole, Judge(workspace, transport, "existing", whole=whole)
         self._routes: dict[str, Route | None] = {}
         self._memos: dict[str, Memo] = {}
         self._shared: dict[str, Memo] = {}
@@ -224,7 +227,7 @@ class Side:
             sender = self._sender(transport_of(to, self._transport))
             return pass_many(events, to, stages, sender, contexts, origin, verdicts, repeats)
         # The second run of the same events must not fold into the first one.
-        judge = Judge(self.workspace, self._transport, "existing") if again else self._judge
+        judge = Judge(self.workspace, self._transport, "existing", whole=self._whole) if again else self._judge
         lookup = judge.lookup(to)
         contexts = [msgspec.structs.replace(context, lookup=lookup) for context in contexts]
         passages = pass_many(
@@ -234,7 +237,7 @@ class Side:
 
     def forget_held(self) -> None:
         """Forget what simulated destinations hold."""
-        self._judge = Judge(self.workspace, self._transport, "existing")
+        self._judge = Judge(self.workspace, self._transport, "existing", whole=self._whole)
 
     def release(self) -> None:
         """Release the last events and their cached results."""

@@ -50,7 +50,7 @@ class Trials:
         self.title, self._source = title, chosen["source"] or ""
         self._stages = chosen["stages"] or Stages()
         transport = offline_transport(workspace, chosen["transport"], self._stages)
-        self._side = Side(workspace, transport, personal=chosen["mask_personal"])
+        self._side = Side(workspace, transport, personal=chosen["mask_personal"], whole=True)
 
     def run(self, record: Record, destination: str) -> Trial:
         """Run an event at a destination (by key)."""
