@@ -153,7 +153,8 @@ def test_a_kill_during_the_request_loses_nothing(make: Make, gateway: Gateway, t
     gateway.rule = None
     assert make().flush()
 
-    assert gateway.names == numbers(30)
+    # The dead client's last request may be answered only now.
+    assert list(dict.fromkeys(gateway.names)) == numbers(30)
     ids = {event["event"]: event["messageId"] for event in gateway.events}
     assert {event["messageId"] for event in taken} <= set(ids.values())
     assert all(ids[event["event"]] == event["messageId"] for event in taken)
