@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from svctoolkit.json_types import Json
@@ -59,6 +58,8 @@ def render(shown: object, form: Form = "html") -> str:
 
 def _display_modules(module: str) -> Iterator[str]:
     """The `_display` modules of the packages above a module of this package, nearest first."""
+    from importlib.util import find_spec
+
     while module.startswith("svctoolkit."):
         name = f"{module}._display"
         if find_spec(module).submodule_search_locations and find_spec(name):  # type: ignore[union-attr]

@@ -45,6 +45,7 @@ class Engine:
     ) -> None:
         self.settings, self.options, self._reporter = settings, options, reporter
         self.embedded = bool(getattr(settings.transport, "embedded", False))
+        reporter.prepare()
         self._transport = settings.transport or HttpTransport()
         self.turnstile = Turnstile(_PATIENCE)
         self.is_forked = self._is_unsafe_child = False
@@ -95,6 +96,9 @@ class Engine:
             self.queue.close()
             if isinstance(self._transport, HttpTransport):
                 self._transport.close()
+        else:
+            # No other client adopts the journal as long as this one has it open.
+            self.queue.store(timeout)
 
     def is_free_for(self, call: Call) -> bool:
         """Return whether the event may be recorded while other calls run: nothing is locked or has to come first."""

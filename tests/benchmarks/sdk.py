@@ -2,15 +2,17 @@
 
 Every figure comes from a fresh process, each client with its own defaults for servers (100 events in a request).
 `track` is timed while the client sends, in wall time and in the calling thread's CPU time, which other programs disturb
-less. Our event is in SQLite's write-ahead log when `track` returns (`synchronous=NORMAL`: it survives kill -9; a power
-cut may lose the last events). `drain` begins when all events are waiting and ends when the server has them, in wall
-time and in CPU time of the client's process.
+less. Our event is in a journal when `track` returns: it survives kill -9; a power cut may lose the last events. Threads
+and tasks have random pauses between their calls: after equal ones, all of them wake at once, and the last one waits
+until the interpreter has run the calls of the others. `drain` begins when all events are waiting and ends when the
+server has them, in wall time and in CPU time of the client's process.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -27,7 +29,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = {"svctoolkit": "svctoolkit.sdk", "segment": "segment.analytics", "rudder": "rudderstack.analytics"}
 PACKAGES = {"segment": "segment-analytics-python", "rudder": "rudder-sdk-python"}
 PROPERTIES = {"order_id": "o-90017", "revenue": 128.0, "currency": "EUR", "products": [{"id": 7, "price": 79.0}] * 3}
-_CALLERS, _PAUSE = 64, 0.05
+_CALLERS, _PAUSE = 64, 0.05  # s on average
 Track = Callable[[], object]
 
 
@@ -114,7 +116,7 @@ def threaded(name: str, calls: int) -> dict[str, float]:
 
     def work(track: Track) -> None:
         for _ in range(max(1, calls // _CALLERS)):
-            time.sleep(_PAUSE)
+            time.sleep(random.uniform(0.0, 2 * _PAUSE))
             began = time.perf_counter()
             track()
             times.append(time.perf_counter() - began)
@@ -138,7 +140,7 @@ def looped(name: str, calls: int) -> dict[str, float]:
 
     async def work(track: Track) -> None:
         for _ in range(max(1, calls // _CALLERS)):
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(random.uniform(0.0, 2 * _PAUSE))
             began = time.perf_counter()
             track()
             times.append(time.perf_counter() - began)

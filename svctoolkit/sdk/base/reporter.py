@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ToolkitError, is_survivable
 from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.tally import Tally
 
-logger = logging.getLogger("svctoolkit.sdk")
+if TYPE_CHECKING:
+    import logging
+
 #: Prefix of drop reasons in the tally.
 DROPPED = "dropped: "
-_STANDARD = {
-    LogLevel.ERROR: logging.ERROR,
-    LogLevel.WARN: logging.WARNING,
-    LogLevel.INFO: logging.INFO,
-    LogLevel.DEBUG: logging.DEBUG,
-    LogLevel.VERBOSE: 5,
-}
+#: Levels of the standard library's `logging`.
+_STANDARD = {LogLevel.ERROR: 40, LogLevel.WARN: 30, LogLevel.INFO: 20, LogLevel.DEBUG: 10, LogLevel.VERBOSE: 5}
+
+
+def _logger() -> logging.Logger:
+    import logging
+
+    return logging.getLogger("svctoolkit.sdk")
 
 
 class _Counts(NamedTuple):
@@ -72,6 +74,10 @@ class Reporter:
         self._on_drop: Callable[[dict[str, object], str], object] | None = None
         self._news: deque[ToolkitError | tuple[bytes, str]] = deque(maxlen=10_000)
 
+    def prepare(self) -> None:
+        """Import what logging needs. Not at the package's import, of which it would be a tenth; nor in a thread."""
+        _logger()
+
     def after_fork(self) -> None:
         """Start with zeros: what was counted so far happened in the parent process."""
         self._tally = Tally()
@@ -98,14 +104,14 @@ class Reporter:
 
     def log(self, level: LogLevel, text: str, *values: object) -> None:
         if self._level >= level:
-            logger.log(_STANDARD[level], text, *values)
+            _logger().log(_STANDARD[level], text, *values)
 
     def error(self, error: ToolkitError, level: LogLevel = LogLevel.ERROR, *, topic: str = "") -> None:
         """Report an error. The first error of a topic is logged at every log level, so that it is not missed."""
         self.last_error = str(error)
         if topic and topic not in self._topics:
             self._topics.add(topic)
-            logger.log(_STANDARD[level], "%s", error)
+            _logger().log(_STANDARD[level], "%s", error)
         else:
             self.log(level, "%s", error)
         if self._on_error is not None:

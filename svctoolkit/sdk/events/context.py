@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import locale
 import os
 from collections.abc import Mapping
 from json.encoder import encode_basestring as quoted
@@ -90,6 +89,8 @@ def _json(value: object) -> str:
 
 
 def _locale() -> str:
+    import locale
+
     try:
         name = locale.getlocale()[0] or ""
     except ValueError:

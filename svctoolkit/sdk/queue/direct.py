@@ -37,7 +37,7 @@ class Direct(Retention):
     def mark(self, patience: float) -> Mark:
         """Return a mark for `pending`. If the file cannot be read, it is newer than every event."""
         if self._memory.unsorted or not self._memory.is_empty:
-            self._store_all(patience)
+            self.store(patience)
 
         def mark(connection: sqlite3.Connection) -> Mark:
             journals = self._journals.sizes()
@@ -59,11 +59,11 @@ class Direct(Retention):
                 upto.id, upto.journals = max(upto.id, self._newest), None
             return contents.is_pending(connection, self.source, upto.id, self._undeleted.rows["cloud"])
 
-        return self._access.run(pending, self._unsorted > 0, patience=PATIENCE)
+        return self._access.run(pending, self._unsorted + self._flights.number > 0, patience=PATIENCE)
 
     def last_id(self, kind: Kind, *, patience: float) -> int:
         """Store everything; return the ID of the newest event, larger than every ID if the file cannot be written."""
-        self._store_all(patience)
+        self.store(patience)
 
         def last_id(connection: sqlite3.Connection) -> int:
             if not self._memory.is_empty:
@@ -72,6 +72,13 @@ class Direct(Retention):
             return contents.last_id(connection, kind)
 
         return self._access.run(last_id, _BEYOND_ALL, patience=patience)
+
+    def store(self, patience: float) -> None:
+        """Move what is recorded until now into the database, in steps, so that the worker can send in between."""
+        end = self._reporter.stored + self._unsorted
+        while self._access.run(lambda _: self._to_disk(_STEP_BYTES), False, patience=patience):
+            if self._reporter.stored >= end:
+                break
 
     def _following(self, limit: int) -> Batch | None:
         """Claim up to `limit` events of a journal, see `_claim_in_journal`."""
@@ -96,13 +103,6 @@ class Direct(Retention):
         finally:
             if is_inside:
                 self._database.gate.leave()
-
-    def _store_all(self, patience: float) -> None:
-        """Store what is recorded until now, in steps, so that the worker can send in between."""
-        end = self._reporter.stored + self._unsorted
-        while self._access.run(lambda _: self._to_disk(_STEP_BYTES), False, patience=patience):
-            if self._reporter.stored >= end:
-                break
 
     @property
     def _unsorted(self) -> int:
