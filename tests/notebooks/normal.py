@@ -1,11 +1,14 @@
-"""The stored form of notebooks: no outputs, no execution counts, one line of source per line of the file.
+"""The stored form of notebooks: outputs without widgets and scripts, one line of source per line of the file.
 
 `python -m tests.notebooks.normal` restores this form after editing in JupyterLab, so that changes can be reviewed.
+`python -m tests.notebooks.record` runs the notebooks and stores their outputs.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +18,89 @@ _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+_STORED = ("image/png", "text/html", "text/markdown", "text/plain")
+_SCRIPT = re.compile(r"<script\b.*?</script>", re.S)
+_STYLE = re.compile(r"<style>.*?</style>", re.S)
+#: What differs from run to run.
+_VARYING = (
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "UUID"),
+    (re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?"), "TIME"),
+    (re.compile(r"\b\d{2}:\d{2}:\d{2}(\.\d+)?\b|datetime\.datetime\([^()]*(\([^()]*\))?[^()]*\)"), "TIME"),
+    (re.compile(r"\b1[78]\d{11,14}\b"), "TIMESTAMP"),
+    (re.compile(r" *\b\d[\d,]*(\.\d+)?(e-\d+)? (ms|s)\b"), " TIME"),
+    (re.compile(r"(?<=127\.0\.0\.1:)\d+"), "PORT"),
+    (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
+    (re.compile(r"\b\d+\.\d{4,}\b"), "NUMBER"),  # milliseconds in a frame
+    (re.compile(r" +"), " "),
+)
 
 
 def normal(text: str) -> str:
     """Return the same notebook in its stored form."""
-    made = {"cells": [_cell(cell) for cell in json.loads(text)["cells"]], "metadata": _METADATA}
-    made |= {"nbformat": 4, "nbformat_minor": 5}
+    styles: set[str] = set()
+    numbers = iter(range(1, 1000))
+    cells = [_cell(cell, styles, numbers) for cell in json.loads(text)["cells"]]
+    made = {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(made, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def _cell(cell: dict[str, Any]) -> dict[str, Any]:
-    made = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": {}}
-    made["source"] = "".join(cell["source"]).splitlines(keepends=True)
-    return made | ({"execution_count": None, "outputs": []} if cell["cell_type"] == "code" else {})
+def _cell(cell: dict[str, Any], styles: set[str], numbers: Iterator[int]) -> dict[str, Any]:
+    made: dict[str, Any] = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": {}}
+    made["source"] = _lines(cell["source"])
+    if cell["cell_type"] != "code":
+        return made
+    number = next(numbers)
+    return made | {"execution_count": number, "outputs": [*_outputs(cell["outputs"], styles, number)]}
+
+
+def _outputs(outputs: Iterable[dict[str, Any]], styles: set[str], number: int) -> Iterator[dict[str, Any]]:
+    """The outputs with what is not empty; parts of a stream are one. Each style is stored once per notebook."""
+    for output in _joined(outputs):
+        if output["output_type"] == "stream":
+            yield {"name": output["name"], "output_type": "stream", "text": _lines(output["text"])}
+            continue
+        data = {kind: "".join(output["data"][kind]) for kind in _STORED if kind in output["data"]}
+        if "text/html" in data:
+            data["text/html"] = _without_repeated_styles(_SCRIPT.sub("", data["text/html"]), styles)
+        if any(data.values()) and data.get("text/html") != "":  # else a progress bar that has been removed
+            stored = {kind: text if kind == "image/png" else _lines(text) for kind, text in data.items()}
+            count = {"execution_count": number} if output["output_type"] == "execute_result" else {}
+            yield {"data": stored, "metadata": {}, "output_type": output["output_type"], **count}
+
+
+def _joined(outputs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    joined: list[dict[str, Any]] = []
+    for output in outputs:
+        if joined and output.get("name") is not None and joined[-1].get("name") == output["name"]:
+            joined[-1] = {**joined[-1], "text": "".join(joined[-1]["text"]) + "".join(output["text"])}
+        else:
+            joined.append(output)
+    return joined
+
+
+def _without_repeated_styles(html: str, styles: set[str]) -> str:
+    def once(found: re.Match[str]) -> str:
+        if found[0] in styles:
+            return ""
+        styles.add(found[0])
+        return found[0]
+
+    return _STYLE.sub(once, html)
+
+
+def _lines(text: str | Sequence[str]) -> list[str]:
+    return "".join(text).splitlines(keepends=True)
+
+
+def said(outputs: Iterable[dict[str, Any]]) -> list[str]:
+    """What the outputs of a cell say as text, without what differs from run to run, and without progress bars."""
+    lasting = [output for output in outputs if output["output_type"] in ("stream", "execute_result")]
+    texts = [
+        "".join(o["text"] if "text" in o else o["data"].get("text/plain", "")) for o in _outputs(lasting, set(), 1)
+    ]
+    for pattern, word in _VARYING:
+        texts = [pattern.sub(word, text) for text in texts]
+    return texts
 
 
 if __name__ == "__main__":
