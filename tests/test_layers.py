@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "git": "errors",
     "display": "",
     "displayed": "display",
-    "pictures": "display",
+    "pictures": "errors display",
     "registry": "errors",
     "events": "errors display",
     "sdk": "errors retries sqlite prometheus display events",
@@ -65,7 +65,7 @@ MAY_IMPORT = {
         "transformations delivery workspace results warehouse pipeline policies"
     ),
     "runner": (
-        "git simulations policies "
+        "git pictures simulations policies "
         "causes errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
         "delivery workspace results warehouse pipeline client server"
     ),

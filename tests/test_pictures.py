@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
@@ -11,6 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from svctoolkit import Pipeline, Workspace, display
+from svctoolkit.errors import ConfigError
 from svctoolkit.pictures import (
     Attempt,
     Bin,
@@ -35,7 +37,7 @@ from svctoolkit.plans import cover, of_service
 from svctoolkit.plans.pictures import coverage_map
 from svctoolkit.replay import compare, replay
 from svctoolkit.replay.results.pictures import change_of_values
-from svctoolkit.replay.tally.tally import Sum
+from svctoolkit.replay.tally.tally import Group, Sum
 from svctoolkit.results.lineage.pictures import flow
 
 HOSTILE = "</svg><script>alert(1)</script>\x07\u202e'\""
@@ -125,6 +127,45 @@ PICTURES = {
     "sankey": sankey(3).html(),
     "many names": sankey(5000).html(),
 }
+
+
+PLOTS = {
+    "days": days(12, RELEASES),
+    "no days": Days("t", {}),
+    "sankey": sankey(30),
+    "histogram": Histogram("x", [Bin(n, n + 1, n, 9 - n) for n in range(9)]),
+    "values": Values("x", {"eur": 3}, {"$x^{": 4}),
+    "heat map": heat(5),
+    "spans": spans(),
+    "no spans": Spans("x", []),
+}
+
+
+@pytest.fixture
+def pyplot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """matplotlib without a window."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    plt = pytest.importorskip("matplotlib.pyplot")
+    yield plt
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_a_picture_is_also_matplotlib_axes(name: str, pyplot: Any) -> None:
+    """New ones, or those of the caller; they can be drawn."""
+    plt = pyplot
+    ax = PLOTS[name].plot()
+    given = plt.figure().add_subplot()
+
+    assert PLOTS[name].plot(given) is given
+    ax.figure.canvas.draw()
+
+
+def test_a_plot_without_matplotlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+
+    with pytest.raises(ConfigError, match=r"pip install 'svctoolkit\[plot\]'"):
+        days(2).plot()
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -281,6 +322,20 @@ def test_a_replay_shows_where_its_events_end() -> None:
         assert "releases: app 2.0.0 on 2026-05-07" in html
 
 
+def test_results_have_plots(pyplot: Any) -> None:
+    """Of a replay, a comparison, a field that changed, and a plan."""
+    result, compared = replay(orders(), shop(boom)), compare(orders(), shop(valued), shop(revalued))
+    ids = Group("hook", "changed", "body.JSON.id", "text", "text", count=9)
+
+    assert result.plot().get_title() == "Failures by day"
+    assert len(result.plot("fates").patches) > 10
+    assert len(result.plot(releases={"deployed": "2026-05-03"}).lines) == 1
+    assert compared.plot().get_title() == "Differences by day"
+    assert compared.plot(compared.groups[0]).get_title() == f"hook: {compared.groups[0].path}"
+    with pytest.raises(ConfigError, match=r"body\.JSON\.id have no distribution"):
+        compared.plot(ids)
+
+
 def test_parts_of_a_replay_add_up_to_the_same_picture() -> None:
     """With one process and one chunk, or with many parts."""
     whole = replay(orders(), shop(boom)).tally
@@ -352,7 +407,7 @@ RULES = {
 }
 
 
-def test_the_coverage_of_a_plan_is_a_heat_map() -> None:
+def test_the_coverage_of_a_plan_is_a_heat_map(pyplot: Any) -> None:
     """Events down, groups across; also as a frame and as text. An event may be called like part of another item."""
     events = [
         {"name": name, "eventType": "track", "rules": {"properties": {"properties": {"properties": of}}}}
@@ -366,6 +421,7 @@ def test_the_coverage_of_a_plan_is_a_heat_map() -> None:
     assert cells["Paid", "properties"] == (2, 2)
     assert cells["Paid", "values"] == (1, 2)
     assert cells["Paid: later", "properties"] == (0, 1)
+    assert found.plot().get_title() == "Coverage of the tracking plan"
     assert found.frame().covered.sum() == len(found.covered) == 4
     assert "values: 1 of 2; missing: Paid: currency = USD" in repr(found)
     assert "nothing of Paid: left out" in found._repr_mimebundle_()["text/html"]

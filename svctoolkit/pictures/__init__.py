@@ -9,13 +9,15 @@ everything is escaped, and the number of shapes is limited whatever the data.
 
 from __future__ import annotations
 
+from svctoolkit.pictures._axes import axes
 from svctoolkit.pictures._canvas import Key, Tone
 from svctoolkit.pictures._columns import column_bars, share_bar
-from svctoolkit.pictures._days import Bins, Days, bins, day_of
-from svctoolkit.pictures._distribution import Bin, Histogram, Values
-from svctoolkit.pictures._heat import Cell, HeatMap
+from svctoolkit.pictures._data import Bin, Bins, Cell, Span
+from svctoolkit.pictures._days import Days, bins, day_of
+from svctoolkit.pictures._distribution import Histogram, Values
+from svctoolkit.pictures._heat import HeatMap
 from svctoolkit.pictures._sankey import Flow, Sankey
-from svctoolkit.pictures._times import Attempt, Span, Spans, TimeLine, duration
+from svctoolkit.pictures._times import Attempt, Spans, TimeLine, duration
 from svctoolkit.pictures._wires import End, Wire, Wires
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Values",
     "Wire",
     "Wires",
+    "axes",
     "bins",
     "column_bars",
     "day_of",

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from svctoolkit.display import Html, quantity
+from svctoolkit.pictures import _axes
 from svctoolkit.pictures._canvas import (
     OTHERS,
     WIDTH,
@@ -25,28 +26,15 @@ from svctoolkit.pictures._canvas import (
     ticks,
     width_of,
 )
+from svctoolkit.pictures._data import STEPS, Bins
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MOST_DAYS: Final = 62  # more are summed up week by week, or in longer steps
-_STEPS: Final = {1: "day", 7: "week", 28: "four weeks", 364: "year"}
 _MOST_GROUPS: Final = 7
 _MOST_RELEASES: Final = 6
 _LEFT, _TALL = 44, 170
-
-
-@dataclass(frozen=True, slots=True)
-class Bins:
-    """Consecutive periods of equal length. `days` is that length, `starts` the first day of each."""
-
-    days: int
-    starts: tuple[date, ...]
-
-    @property
-    def unit(self) -> str:
-        return _STEPS.get(self.days, f"{self.days} days")
-
-    def index(self, day: date) -> int:
-        """Return the period that a day is in."""
-        return (day - self.starts[0]).days // self.days
 
 
 def day_of(words: str) -> date | None:
@@ -60,7 +48,7 @@ def day_of(words: str) -> date | None:
 def bins(first: date, last: date) -> Bins:
     """Return the periods from one day to another: days, or longer ones if there are more than 62."""
     span = (last - first).days + 1
-    step = next((days for days in _STEPS if -(-span // days) <= MOST_DAYS), 364 * -(-span // (364 * MOST_DAYS)))
+    step = next((days for days in STEPS if -(-span // days) <= MOST_DAYS), 364 * -(-span // (364 * MOST_DAYS)))
     start = first.toordinal()
     return Bins(step, tuple(date.fromordinal(start + n * step) for n in range(-(-span // step))))
 
@@ -113,7 +101,7 @@ class Days:
         if found is None or len(found[0].starts) < 2:
             return Html("")
         periods, totals = found
-        tones = {name: "dim" if name.endswith(OTHERS) else color(n) for n, name in enumerate(totals)}
+        tones = _tones(totals)
         sums = [sum(of) for of in zip(*totals.values(), strict=True)]
         marks = self.marks(periods)
         peak = periods.starts[sums.index(max(sums))]
@@ -135,8 +123,21 @@ class Days:
         legend = [Key(name, tones[name]) for name in totals]
         return figure(self.title, shapes, height, says=says, numbers=Numbers(head, rows), legend=legend)
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return the picture as matplotlib axes. Raises `ConfigError` if matplotlib is missing."""
+        found, ax = self.totals(), _axes.axes(ax, 9, 4)
+        if found is not None:
+            _axes.days(ax, *found, _tones(found[1]), self.marks(found[0]))
+        ax.set_title(self.title)
+        ax.set_ylabel(f"{self.thing}s")
+        return ax
+
     def _last(self) -> date:
         return max(day for of in self.groups.values() for words in of if (day := day_of(words)))
+
+
+def _tones(totals: Mapping[str, object]) -> dict[str, Tone]:
+    return {name: "dim" if name.endswith(OTHERS) else color(n) for n, name in enumerate(totals)}
 
 
 def _draw(

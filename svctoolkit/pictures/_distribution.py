@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from svctoolkit.display import Html, quantity
+from svctoolkit.pictures import _axes
 from svctoolkit.pictures._canvas import WIDTH, Key, Numbers, Tone, figure, line, rect, short, text, ticks, width_of
+from svctoolkit.pictures._data import Bin
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_VALUES: Final = 8
 _LEFT, _TALL, _GAP = 44, 70, 18
 _SIDES: Final = (("before", "c0"), ("after", "c1"))
 _KEYS: Final = tuple(Key(side, tone) for side, tone in _SIDES)
-
-
-class Bin(NamedTuple):
-    """A range of numbers, and how many there are before and after."""
-
-    low: float
-    high: float
-    before: int
-    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +55,13 @@ class Histogram:
             self.title, shapes, bottom + 6, says=says, numbers=Numbers(["value", "before", "after"], rows), legend=_KEYS
         )
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return the picture as matplotlib axes. Raises `ConfigError` if matplotlib is missing."""
+        ax = _axes.axes(ax, 8, 4)
+        _axes.histogram(ax, self.bins)
+        ax.set_title(self.title)
+        return ax
+
     def _side(self, place: int, side: str) -> str:
         counts = [(of.before, of.after)[place] for of in self.bins]
         used = [of for of, count in zip(self.bins, counts, strict=True) if count]
@@ -94,9 +97,7 @@ class Values:
 
     def html(self) -> Html:
         """Return the picture; empty without values."""
-        names = sorted(
-            {*self.before, *self.after}, key=lambda name: -max(self.before.get(name, 0), self.after.get(name, 0))
-        )
+        names = self._names()
         shown = names[:_MOST_VALUES]
         if not shown:
             return Html("")
@@ -121,3 +122,16 @@ class Values:
         notes = [f"{len(names) - len(shown):,} more values"] if len(names) > len(shown) else []
         numbers = Numbers(["value", "before", "after"], rows)
         return figure(self.title, shapes, y + 2, says=says, numbers=numbers, legend=_KEYS, notes=notes)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return the picture as matplotlib axes. Raises `ConfigError` if matplotlib is missing."""
+        ax, names = _axes.axes(ax, 8, 4), self._names()[:_MOST_VALUES]
+        sides = ([of.get(name, 0) for name in names] for of in (self.before, self.after))
+        _axes.values(ax, names, *sides)
+        ax.set_title(self.title)
+        return ax
+
+    def _names(self) -> list[str]:
+        """Return all values, the most frequent first."""
+        names = {*self.before, *self.after}
+        return sorted(names, key=lambda name: (-max(self.before.get(name, 0), self.after.get(name, 0)), name))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from svctoolkit.display import Html
+from svctoolkit.pictures import _axes
 from svctoolkit.pictures._canvas import WIDTH, Key, Numbers, Tone, figure, number, text
+from svctoolkit.pictures._data import Cell
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_ROWS: Final = 40
 _MOST_COLUMNS: Final = 12
 _NAMES, _PITCH, _TOP, _GAP = 220, 24, 26, 2
-
-
-class Cell(NamedTuple):
-    """How many things of all a cell covers."""
-
-    part: int
-    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,7 @@ class HeatMap:
 
     def html(self) -> Html:
         """Return the picture; empty without cells."""
-        columns = [column for column in self.columns if any((row, column) in self.cells for row in self.rows)]
-        columns, rows = columns[:_MOST_COLUMNS], self._shown()
+        columns, rows = self._columns(), self._shown()
         if not rows or not columns:
             return Html("")
         step = (WIDTH - _NAMES) / len(columns)
@@ -67,6 +64,19 @@ class HeatMap:
             legend=[Key("✓ all", "ok"), Key("some", "warn"), Key("✗ nothing", "bad")],
             notes=notes,
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return the picture as matplotlib axes. Raises `ConfigError` if matplotlib is missing."""
+        columns, rows = self._columns(), self._shown()
+        ax = _axes.axes(ax, 4 + len(columns), 1.5 + 0.3 * len(rows))
+        if rows and columns:
+            _axes.heat(ax, rows, columns, [[self.cells.get((row, column)) for column in columns] for row in rows])
+        ax.set_title(self.title)
+        return ax
+
+    def _columns(self) -> list[str]:
+        used = [column for column in self.columns if any((row, column) in self.cells for row in self.rows)]
+        return used[:_MOST_COLUMNS]
 
     def _shown(self) -> list[str]:
         if len(self.rows) <= _MOST_ROWS:

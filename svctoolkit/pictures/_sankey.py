@@ -6,15 +6,20 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from svctoolkit.display import Html, quantity
 from svctoolkit.displayed import printable
+from svctoolkit.pictures import _axes
 from svctoolkit.pictures._canvas import OTHERS, WIDTH, Key, Numbers, Tone, figure, number, rect, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: A name for each column, and the tone.
 Flow: TypeAlias = tuple[tuple[str, ...], Tone]
 _Link: TypeAlias = tuple[int, str, str, Tone]  # from a column to the next one
+_Band: TypeAlias = tuple[float, float, float, float, float]
 _MOST_NODES: Final = 10  # in a column
 _MOST_LINKS: Final = 400
 _NODE, _PITCH, _GAP, _TOP, _TALL = 10, 19, 6, 22, 260
@@ -67,6 +72,22 @@ class Sankey:
         numbers = Numbers([*self.columns, "outcome", f"{self.thing}s"], rows)
         return figure(self.title, shapes, height, says=says, numbers=numbers, legend=keys, notes=notes)
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return the picture as matplotlib axes. Raises `ConfigError` if matplotlib is missing."""
+        ax, flows = _axes.axes(ax, 10, 6), self.merged()
+        if flows:
+            nodes, _ = _place(len(self.columns), flows, sum(flows.values()))
+            links = _links(flows)
+            bands = _bands(links, nodes, _TALL / sum(flows.values()))
+            _axes.ribbons(ax, self.columns, [band for _, band in bands], [link[3] for link, _ in bands])
+            places = [
+                (node.x + _NODE, node.y + node.height / 2, name, node.count)
+                for of in nodes
+                for name, node in of.items()
+            ]
+            _axes.labels(ax, [(x, y, f" {name} {count:,}") for x, y, name, count in places])
+        return ax
+
 
 def _shown(names: Counter[str]) -> dict[str, str]:
     """Return name -> the name that is shown: its own, or that of the others."""
@@ -89,10 +110,7 @@ class _Node:
 
 def _draw(columns: Sequence[str], flows: Mapping[Flow, int], total: int) -> tuple[list[str], float, int]:
     nodes, height = _place(len(columns), flows, total)
-    links = Counter[_Link]()
-    for (path, tone), count in flows.items():
-        for column in range(len(path) - 1):
-            links[column, path[column], path[column + 1], tone] += count
+    links = _links(flows)
     largest = dict(links.most_common(_MOST_LINKS))
     shapes = _ribbons(largest, nodes, _TALL / total)
     shapes += [rect(node.x, node.y, _NODE, node.height, "node") for of in nodes for node in of.values()]
@@ -131,8 +149,19 @@ def _place(columns: int, flows: Mapping[Flow, int], total: int) -> tuple[list[di
     return placed, bottom
 
 
-def _ribbons(links: Mapping[_Link, int], nodes: Sequence[Mapping[str, _Node]], scale: float) -> list[str]:
-    """Return a ribbon for each link; at each node they are in the order of their other ends, so that few cross."""
+def _links(flows: Mapping[Flow, int]) -> Counter[_Link]:
+    links = Counter[_Link]()
+    for (path, tone), count in flows.items():
+        for column in range(len(path) - 1):
+            links[column, path[column], path[column + 1], tone] += count
+    return links
+
+
+def _bands(links: Mapping[_Link, int], nodes: Sequence[Mapping[str, _Node]], scale: float) -> list[tuple[_Link, _Band]]:
+    """Return x, y, the other x and y, and the thickness of each link.
+
+    At each node they are in the order of their other ends, so that few cross.
+    """
     ends: dict[_Link, list[float]] = defaultdict(list)
 
     def other_left(link: _Link) -> tuple[int, float, float]:
@@ -149,13 +178,18 @@ def _ribbons(links: Mapping[_Link, int], nodes: Sequence[Mapping[str, _Node]], s
         node = nodes[link[0] + 1][link[2]]
         ends[link].append(node.y + node.left)
         node.left += links[link] * scale
-    shapes = []
+    bands = list[tuple[_Link, _Band]]()
     for link, count in links.items():
-        column, name, other, tone = link
-        start, end = ends[link]
+        column, name, other, _ = link
         x, to = nodes[column][name].x + _NODE, nodes[column + 1][other].x
-        shapes.append(_ribbon(x, start, to, end, max(count * scale, 1.0), tone, f"{name} → {other}: {count:,}"))
-    return shapes
+        bands.append((link, (x, ends[link][0], to, ends[link][1], max(count * scale, 1.0))))
+    return bands
+
+
+def _ribbons(links: Mapping[_Link, int], nodes: Sequence[Mapping[str, _Node]], scale: float) -> list[str]:
+    return [
+        _ribbon(*band, link[3], f"{link[1]} → {link[2]}: {links[link]:,}") for link, band in _bands(links, nodes, scale)
+    ]
 
 
 def _ribbon(x: float, y: float, to: float, end: float, thick: float, tone: Tone, title: str) -> str:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from svctoolkit.display import Html, quantity
-from svctoolkit.pictures._canvas import Key, Numbers, Tone, figure, line, number, rect, text, width_of
+from svctoolkit.pictures import _axes
+from svctoolkit.pictures._canvas import Key, Numbers, Tone, color, figure, line, number, rect, text, width_of
+from svctoolkit.pictures._data import Span
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _WIDTH: Final = 560  # these pictures are shown in narrow panels, too
 _NAMES: Final = 150
@@ -91,17 +96,6 @@ class TimeLine:
         return "; ".join(parts) + ("; …" if len(rows) > 10 else "")
 
 
-class Span(NamedTuple):
-    """How long a stage takes at a destination, in milliseconds: median, 95th percentile and longest of `number`."""
-
-    name: str
-    stage: str
-    number: int
-    median: float
-    p95: float
-    longest: float
-
-
 @dataclass(frozen=True, slots=True)
 class Spans:
     """How long each stage takes: a dot is the median, the bar reaches the 95th percentile, the line the longest."""
@@ -116,8 +110,7 @@ class Spans:
         if not shown:
             return Html("")
         place, marks = _axis(min(of.median for of in shown), max(of.longest for of in shown))
-        stages = list(dict.fromkeys(of.stage for of in self.spans))
-        tones = {stage: f"c{n % 8}" for n, stage in enumerate(stages)}
+        tones = self._tones()
         height = _TOP + _PITCH * len(shown)
         shapes = _grid(marks, place, height)
         for row, of in enumerate(shown):
@@ -148,6 +141,18 @@ class Spans:
         return figure(
             self.title, shapes, height + 20, says=says, numbers=numbers, legend=legend, width=_WIDTH, notes=notes
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return the picture as matplotlib axes. Raises `ConfigError` if matplotlib is missing."""
+        shown, tones = self.spans[:_MOST_ROWS], self._tones()
+        ax = _axes.axes(ax, 8, 1.5 + 0.35 * len(shown))
+        if shown:
+            _axes.spans(ax, shown, [tones[of.stage] for of in shown])
+        ax.set_title(self.title)
+        return ax
+
+    def _tones(self) -> dict[str, Tone]:
+        return {stage: color(n) for n, stage in enumerate(dict.fromkeys(of.stage for of in self.spans))}
 
 
 def duration(milliseconds: float) -> str:

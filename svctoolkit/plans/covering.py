@@ -9,9 +9,11 @@ from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
 from svctoolkit.plans.coverage import event_items, plan_items
 from svctoolkit.plans.model import Plan
+from svctoolkit.plans.pictures import coverage_map
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class PlanCoverage(Displayed):
@@ -29,6 +31,10 @@ class PlanCoverage(Displayed):
 
         covered = set(self.covered)
         return pd.DataFrame([(*item, item in covered) for item in self.items], columns=["group", "item", "covered"])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return the heat map as matplotlib axes. Raises `ConfigError` without `svctoolkit[plot]`."""
+        return coverage_map(self.covered, self.missing).plot(ax)
 
     def __repr__(self) -> str:
         return render(self, "text")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from svctoolkit.errors import ConfigError
+from svctoolkit.pictures import axes
 from svctoolkit.profile.shapes import Shape
 
 if TYPE_CHECKING:
@@ -16,12 +16,6 @@ _MOST = 60  # maximum number of fields
 
 def plot(shapes: Sequence[Shape], ax: Axes | None) -> Axes:
     """Plot a grid of the share of missing values; fields that are missing most often come first."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ConfigError(
-            "the plot requires matplotlib. Install it with `pip install 'svctoolkit[notebooks]'`."
-        ) from None
     lacking: dict[str, float] = {}
     for shape in shapes:
         for path, field in shape.fields.items():
@@ -31,8 +25,7 @@ def plot(shapes: Sequence[Shape], ax: Axes | None) -> Axes:
         [1 - shape.fields[path].present / shape.count if path in shape.fields else float("nan") for shape in shapes]
         for path in paths
     ]
-    if ax is None:
-        _, ax = plt.subplots(figsize=(4 + 0.6 * len(shapes), 2.5 + 0.24 * len(paths)), layout="constrained")
+    ax = axes(ax, 4 + 0.6 * len(shapes), 2.5 + 0.24 * len(paths))
     image = ax.imshow(shares or [[0.0] * len(shapes)], vmin=0, vmax=1, cmap="viridis", aspect="auto")
     ax.set_xticks(range(len(shapes)), [shape.title for shape in shapes], rotation=45, ha="right")
     ax.set_yticks(range(len(paths)), paths)

@@ -21,6 +21,7 @@ from svctoolkit.replay.results.group_contrasts import Contrasts, GroupContrast
 from svctoolkit.replay.results.groups import Groups
 from svctoolkit.replay.results.losses import LossCounts
 from svctoolkit.replay.results.pages import write_page
+from svctoolkit.replay.results.plots import ComparisonPlots, ReplayPlots
 from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
 from svctoolkit.replay.review.accepted import Accepted, Exceeded, exceeded, write_accepted
 from svctoolkit.replay.review.terms import Breach, Conditions
@@ -295,7 +296,7 @@ class _Result(Displayed, ArrowOut):
         return render(self, "text")
 
 
-class Replayed(_Result):
+class Replayed(ReplayPlots, _Result):
     """The outcomes of many events, as a data plane would process them.
 
     `counts` has `delivered`, `filtered` (excluded by integrations, consent, event types, connection modes, disabled
@@ -339,7 +340,7 @@ class Replayed(_Result):
         return counts
 
 
-class Comparison(_Result):
+class Comparison(ComparisonPlots, _Result):
     """The differences between two workspaces or outputs. `counts` is by `svctoolkit.replay.KINDS`."""
 
     __slots__ = ()

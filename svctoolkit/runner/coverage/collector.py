@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.plans import Plan
 from svctoolkit.plans.coverage import GROUPS, event_items, plan_items
+from svctoolkit.plans.pictures import coverage_map
 from svctoolkit.runner.coverage.reach import Reach, effective_settings, event_fields
 from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.suite.checks import STAGES
@@ -18,6 +19,11 @@ from svctoolkit.runner.suite.model import Scenario, Step, Suite, as_list
 from svctoolkit.runner.suite.webhooks import is_webhook
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Workspace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from svctoolkit.pictures import HeatMap
 
 _SHOWN = 8
 _GROUPS = (
@@ -81,6 +87,19 @@ class Coverage(Displayed):
     def percent(self) -> float:
         total = sum(group.total for group in self.groups)
         return 100.0 * sum(len(group.covered) for group in self.groups) / total if total else 100.0
+
+    def plan_map(self) -> HeatMap:
+        """Return what scenarios cover of tracking plans, as a picture."""
+        groups = [group for group in self.groups if group.name in GROUPS]
+        covered = [(group.name, item) for group in groups for item in sorted(group.covered)]
+        return coverage_map(covered, [(group.name, item) for group in groups for item in sorted(group.missing)])
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return what scenarios cover of tracking plans as matplotlib axes. Raises `ConfigError` without the library.
+
+        It is in `svctoolkit[plot]`.
+        """
+        return self.plan_map().plot(ax)
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:

@@ -140,18 +140,7 @@ def coverage(subject: Coverage) -> Html:
     lost = message(f"fields that reach no destination: {_missing(subject.lost)}") if subject.lost else ""
     lines = subject.checked.unchecked if subject.checked is not None else ()
     unchecked = message(f"lines that scenarios run, but do not check: {_missing(lines)}") if lines else ""
-    return Html(plan_coverage(subject) + counts + unchecked + lost)
-
-
-def plan_coverage(subject: Coverage) -> Html:
-    """What the scenarios cover of tracking plans, as a heat map; empty without one."""
-    from svctoolkit.plans.coverage import GROUPS
-    from svctoolkit.plans.pictures import coverage_map
-
-    groups = [group for group in subject.groups if group.name in GROUPS]
-    covered = [(group.name, item) for group in groups for item in group.covered]
-    missing = [(group.name, item) for group in groups for item in sorted(group.missing)]
-    return coverage_map(covered, missing).html()
+    return Html(subject.plan_map().html() + counts + unchecked + lost)
 
 
 def _missing(names: Sequence[str]) -> str:

@@ -16,7 +16,6 @@ from svctoolkit.errors import RequestError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.console.event_timeline import event_timeline
 from svctoolkit.server.console.webhooks import webhook_fragment, webhook_lineage
-from svctoolkit.server.inspect._display import spans
 from svctoolkit.server.inspect.held._display import held_everywhere, person_blocks
 from svctoolkit.server.inspect.held.person import find_person
 from svctoolkit.server.inspect.latency import latencies
@@ -110,7 +109,7 @@ class Console:
         only(query, "run")
         await settle(self._engine)
         found = await asyncio.to_thread(latencies, self._engine, run)
-        return _fragment(display.fragment(spans(found).html() or display.message("no requests yet", "info")))
+        return _fragment(display.fragment(found.picture().html() or display.message("no requests yet", "info")))
 
     async def lineage(self, request: Request) -> Response:
         """Return where the fields of an event's payloads at a destination come from. Computed on request."""

@@ -10,7 +10,7 @@ from svctoolkit import display
 from svctoolkit.display import Html, pill
 from svctoolkit.displayed import shows
 from svctoolkit.json_types import Json
-from svctoolkit.pictures import Span, Spans, duration
+from svctoolkit.pictures import duration
 from svctoolkit.secrets import Masker
 from svctoolkit.server.ingest.scan import excerpt
 from svctoolkit.server.inspect.latency import Latencies
@@ -43,7 +43,7 @@ def counts(found: View) -> list[Html]:
     if fates:
         lines = [[destination, fate(status), count] for (destination, status), count in fates.items()]
         blocks.append(display.table(["destination", "fate", "events"], lines))
-    return [*blocks, spans(found.latencies()).html()]
+    return [*blocks, found.latencies().picture().html()]
 
 
 @shows(Latencies, "text")
@@ -59,12 +59,7 @@ def latencies_text(found: Latencies) -> str:
 
 @shows(Latencies)
 def latencies_page(found: Latencies) -> Html:
-    return display.page(spans(found).html() or display.message("no requests", "info"))
-
-
-def spans(found: Latencies) -> Spans:
-    """Return the picture of latencies."""
-    return Spans("Latency by stage", [Span(*of) for of in found.rows])
+    return display.page(found.picture().html() or display.message("no requests", "info"))
 
 
 def fate(status: str) -> Html:

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from svctoolkit.displayed import Displayed, render
+from svctoolkit.pictures import Span, Spans
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.records import DELIVERIES, Filter, Records
 from svctoolkit.server.worker import Engine
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _MOST: Final = 2_000  # requests, the last ones
 PROCESSING, REQUEST, PAUSE = "until the first request", "request", "pause before a retry"
@@ -45,6 +47,13 @@ class Latencies(Displayed):
         import pandas as pd
 
         return pd.DataFrame(self.rows, columns=list(Latency._fields))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Return the picture as matplotlib axes. Raises `ConfigError` without `svctoolkit[plot]`."""
+        return self.picture().plot(ax)
+
+    def picture(self) -> Spans:
+        return Spans("Latency by stage", [Span(*of) for of in self.rows])
 
     def __repr__(self) -> str:
         return render(self, "text")

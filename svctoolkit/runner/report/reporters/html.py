@@ -10,7 +10,6 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome
-from svctoolkit.runner.report import view
 from svctoolkit.runner.report.ending import changed_line
 from svctoolkit.runner.report.groups import Group, group_by_cause
 from svctoolkit.runner.report.reporters import _data
@@ -48,7 +47,7 @@ class HtmlPage:
             self._failed += [notice] if notice.deviates else []
         elif isinstance(notice, Covered):
             self._coverage = _data.coverage(notice.coverage)
-            self._plans = view.plan_coverage(notice.coverage)
+            self._plans = notice.coverage.plan_map().html()
         elif isinstance(notice, Finished):
             groups = [group for group in group_by_cause(self._failed) if len(group.outcomes) > 1]
             self._output.stream.write(_page(self._outcomes, groups, _data.summary(notice), self._coverage, self._plans))

@@ -172,7 +172,8 @@ def _bars(column: pd.Series[Any]) -> str:
         counts = []
     else:
         counts = present.value_counts().head(_BINS).tolist()
-        counts = counts if counts and counts[0] > 1 else []
+        # Of ids, bars show nothing.
+        counts = counts if counts and counts[0] > max(1, len(present) / 200) else []
     return column_bars(counts, missing) if counts or missing else ""
 
 
