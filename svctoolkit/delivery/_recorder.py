@@ -252,6 +252,12 @@ class Recorder(Displayed):
         with self._changed:
             return bool(self._answers) or any(key == destination for key, _ in self._scripts)
 
+    @property
+    def answers_code(self) -> bool:
+        """Whether answers are configured for requests of the user's code."""
+        with self._changed:
+            return bool(self._answers) or any("://" in key for key, _ in self._scripts)
+
     def unused(self) -> dict[str, int]:
         """Return how many answers no request received, by destination or host; those that received all are left out."""
         with self._changed:

@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer, Cassette, HttpRequest, HttpResponse
 from svctoolkit.server import Backoff
+from svctoolkit.server.worker.pump.code import QuickCode
 from svctoolkit.server.worker.waiting import WaitingUsers
 from svctoolkit.workspace import Throttle
 
@@ -140,6 +141,64 @@ def test_what_may_take_long_goes_to_a_lane(workspace: Workspace, why: str) -> No
 
         assert threads_of(plane) == (["crm", "mail"] if why == "answer" else ["crm"])
         assert plane.fates[-1].status == "delivered"
+
+
+# --- the user's code
+
+CODE = """export function transformEvent(event) {
+    if (event.event === "drop") return;
+    if (event.event === "fail") throw new Error("no");
+    return event.event === "both" ? [event, event] : {...event, seen: true};
+}"""
+
+
+def test_quick_code_needs_no_lane(workspace: Workspace) -> None:
+    """Its outputs, errors and requests are as those of a lane, and each event runs through it once."""
+    workspace.transformation("code", code=CODE, language="javascript")
+    workspace.destinations["crm"].transformation = "code"
+    names = ("ok", "drop", "fail", "both", "ok")
+    batch = [{**of(f"u{number % 2}", number), "event": name} for number, name in enumerate(names)]
+    found = []
+    for scripted in (False, True):
+        with DataPlane(workspace, listen=False) as plane:
+            if scripted:
+                plane.script("crm", Answer(200))
+            else:
+                plane._engine._pump._code = QuickCode(patience=60)  # whatever the machine does
+            plane.send(batch, source="web")
+            plane.drain()
+            fates = [f for f in plane.fates if f.destination == "crm"]
+            story: list[Any] = [(f.status, f.by, f.reason, f.attempts, len(f.transformed or ())) for f in fates]
+            requests = [r for r in plane.recorder.requests if r.destination == "crm"]
+            story += sorted((r.events, r.json["event"], r.json.get("seen")) for r in requests)
+            lanes = threads_of(plane)
+        found.append(story)
+
+    assert found[0] == found[1]
+    assert [line[0] for line in found[0][:5]] == ["delivered", "dropped", "failed", "delivered", "delivered"]
+    assert lanes == ["crm"]
+
+
+def test_slow_code_is_left_to_its_lane_for_a_while(workspace: Workspace) -> None:
+    """Twice as long after each time, up to a minute. The lane uses the outputs of the code that is running."""
+    workspace.transformation("code", code=CODE, language="javascript")
+    workspace.destinations["crm"].transformation = "code"
+    now = [0.0]
+    with DataPlane(workspace, listen=False) as plane:
+        plane._engine._pump._code = code = QuickCode(lambda: now[0], patience=0)
+        lengths = []
+        for number in range(8):
+            plane.send([of("u1", 2 * number), of("u2", 2 * number + 1)], source="web")
+            plane.drain()
+            plane.wait(lambda: code._running["crm"].is_set())
+            assert not code.may_run("crm")
+            lengths.append(code._pauses["crm"][1])
+            now[0] = code._pauses["crm"][0]
+
+        assert threads_of(plane) == ["crm"]
+        assert lengths == [1, 2, 4, 8, 16, 32, 60, 60]
+        sent = [r.events[0] for r in plane.recorder.requests if r.destination == "crm"]
+        assert sorted(sent, key=lambda m: int(m[1:])) == [f"m{number}" for number in range(16)]
 
 
 # --- users with pending events

@@ -158,7 +158,8 @@ class Deliveries:
     def _read_siblings(self, tasks: Sequence[Task], events: dict[Task, Mapping[str, Any]], size: int) -> None:
         """Add the events that share a call of the user's code with those of `tasks`."""
         for task in tasks:
-            for sibling in task.siblings.part(task, size) if task.siblings and task.output is None else ():
+            siblings = task.siblings  # another thread may set it to None when the code has run
+            for sibling in siblings.part(task, size) if siblings and task.output is None else ():
                 if sibling not in events and sibling.jobs is None:
                     with suppress(KeyError, StoreError):  # its own attempt reports the reason
                         events[sibling] = self._event(sibling, again=True)

@@ -113,8 +113,8 @@ class Engine:
             knobs,
             still=advance_clock is not None,
         )
-        pump = Pump(pipeline, attempts, self.pending, self.clock, knobs, masked=store.path is not None)
-        self._router = Router(work, self.workspace, pump, self._deliver, knobs)
+        self._pump = Pump(pipeline, attempts, self.pending, self.clock, knobs, masked=store.path is not None)
+        self._router = Router(work, self.workspace, self._pump, self._deliver, knobs)
         pipeline.recorder.sleep = self._deliveries.sleep
         self.recorder, self.user_code = pipeline.recorder, pipeline.user_code
         # Must start last: the lanes know about older pending events since their creation, and new ones go after those.
@@ -326,6 +326,7 @@ class Engine:
         # In this order: the router feeds the lanes, and both write to the store.
         self._router.stop()
         self._deliveries.stop(timeout)
+        self._pump.stop(timeout)
         for other in self._background:
             other.stop(timeout)
         self.store.close()

@@ -41,13 +41,17 @@ class _Served(Struct, frozen=True):
 
 
 class _Ready(Struct, frozen=True):
-    """One event with its request and its exchange; without both if the mapping sends nothing."""
+    """One event with its request and its exchange; without both if the mapping sends nothing.
+
+    `transformed` are the events after the user transformation, without secrets.
+    """
 
     task: Task
     message_id: str
     request: HttpRequest | None = None
     response: HttpResponse | None = None
     packed: bytes = b""
+    transformed: Sequence[Mapping[str, Any]] | None = None
 
 
 class Express:
@@ -94,13 +98,20 @@ class Express:
     def _make(self, task: Task, event: Mapping[str, Json]) -> _Ready | None:
         """Map an event, and pack its exchange; None if it is not one JSON request, or has secrets to mask."""
         message_id = str(event.get("messageId"))
+        transformed: Sequence[Mapping[str, Any]] | None = None
+        if self.route.code is not None:
+            output = task.output
+            if output is None or output.error is not None or len(output.events) != 1:
+                return None
+            event = output.events[0]
+            transformed = [self.route.masker.mask(event)] if self._masked else [event]
         try:
             payloads: Sequence[Mapping[str, Any]] = dest_transform.run(event, self.route, self._context)
             found = self._templates.find(payloads[0]) if len(payloads) == 1 else None
         except Exception:  # noqa: BLE001 - it fails again in the usual way, which reports it
             return None
         if not payloads:
-            return _Ready(task, message_id)
+            return _Ready(task, message_id, transformed=transformed)
         if found is None:
             return None
         template, body = found
@@ -118,7 +129,8 @@ class Express:
         if self._masked and not self.route.masker.is_clean_value({**payload, "body": None}):
             return None
         packed["payload"] = {**payload, "body": {**payload["body"], "JSON": None}}
-        return _Ready(task, message_id, request, served.response, pack_exchange(packed, body, masked=self._masked))
+        content = pack_exchange(packed, body, masked=self._masked)
+        return _Ready(task, message_id, request, served.response, content, transformed)
 
     def _head(self, template: object, payload: Mapping[str, Any], request: HttpRequest) -> _Head:
         """Return what payloads of a template have in common, masked once."""
@@ -155,6 +167,7 @@ class Express:
         task, sent = one.task, place is not None
         return Fate(
             seq=task.seq, type=task.type, name=task.name, source=task.source, destination=self.route.destination.key,
+            transformed=one.transformed,
             status="delivered" if sent else "filtered", by="" if sent else "dest_transform",
             reason="" if sent else NOTHING_SENT, attempts=1, run=task.run, at=at, outcome="delivered" if sent else "",
             delivery=place, place=0 if sent else None, since=at.timestamp(), user=task.user,
@@ -172,10 +185,10 @@ class Express:
 def express_of(pipeline: Pipeline, route: Route, *, masked: bool) -> Express | None:
     """Return the path for a route; None if other things than an event's own request decide its fate.
 
-    Those are the user's code, a router that combines events, a type that interprets responses, or a simulated server.
+    Those are a router that combines events, a type that interprets responses, or a simulated server.
     """
     recorder = pipeline.transport()
-    if route.mapping is None or route.at_router or route.code is not None or not isinstance(recorder, Recorder):
+    if route.mapping is None or route.at_router or not isinstance(recorder, Recorder):
         return None
     if route.type.judges or route.type.answers_items or pipeline.simulated.is_simulated(route.destination):
         return None

@@ -25,6 +25,7 @@ from svctoolkit.server.store.work import SentRequest
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.pending import Pending
+from svctoolkit.server.worker.pump.code import QuickCode
 from svctoolkit.server.worker.pump.express import Express, express_of
 from svctoolkit.server.worker.pump.quick import QuickDestinations
 from svctoolkit.server.worker.rows import result_of, rows_of
@@ -67,7 +68,8 @@ class Pump:
         """`masked`: see `Attempts`."""
         self._pipeline, self._attempts, self._pending = pipeline, attempts, pending
         self._clock, self._knobs, self._masked = clock, knobs, masked
-        self._quick = QuickDestinations(pipeline, pending.is_paused)
+        self._code = QuickCode()
+        self._quick = QuickDestinations(pipeline, pending.is_paused, lambda key: self._code.may_run(key))
         self._express: dict[str, tuple[tuple[object, ...], Express | None]] = {}
 
     def settle(self, blocks: Sequence[Block], tasks: Mapping[str, list[Task]]) -> Pumped:
@@ -96,6 +98,10 @@ class Pump:
                     remaining.append(task)
                 else:
                     call[task] = event
+            if call and not self._run_code(key, call, events):
+                waiting.update(task.owner for task in call)
+                remaining += call
+                continue
             others = self._send_simple(key, call, pumped)
             if others:
                 again = self._attempt(key, others, pumped)
@@ -105,6 +111,27 @@ class Pump:
 
     def _must_wait(self, key: str, task: Task, waiting: set[str]) -> bool:
         return task.owner in waiting or self._pending.has_user(key, task.owner)
+
+    def _run_code(self, key: str, call: Mapping[Task, Mapping[str, Json]], events: _Events) -> bool:
+        """Run the user's code for a call, if there is any. Return whether all outputs are there."""
+        workspace = self._pipeline.workspace
+        route = self._pipeline.route(workspace.destinations[key])
+        if route.code is None:
+            return True
+        of_siblings = dict(call)
+        for task in call:
+            for sibling in task.siblings.tasks if task.siblings else ():
+                if sibling not in of_siblings:
+                    event = events.of(sibling)
+                    if event is None:
+                        return False  # a call of the code has all events of a request
+                    of_siblings[sibling] = event
+        size = workspace.delivery.batch.jobs if workspace.delivery.batch else 1
+        return self._code.run([*call], of_siblings, size, route)
+
+    def stop(self, timeout: float) -> None:
+        """End its threads."""
+        self._code.stop(timeout)
 
     def _send_simple(
         self, key: str, call: Mapping[Task, Mapping[str, Json]], pumped: Pumped
