@@ -86,14 +86,25 @@ def plain_json(value: Mapping[str, Json] | list[Json] | tuple[Any, ...]) -> byte
     None.
     """
     try:
-        return _ENCODE(value if _is_plain(value) else plain(value))
+        count = _whole_floats(value)
+        if count is None:
+            return _ENCODE(plain(value))
+        encoded = _ENCODE(value)
+        if count:
+            encoded, removed = _FRACTION.subn(b"", encoded)
+            # Each of these numbers ends like that. If something in a text does, too, the counts differ.
+            return encoded if removed == count else _ENCODE(plain(value))
+        return encoded
     except (NotPlain, TypeError, UnicodeEncodeError):
         return None
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether `plain` would return `value` itself: a check without calls, because nearly all values pass it."""
-    waiting = [value]
+_FRACTION = re.compile(rb"\.0(?=[,\]}])")
+
+
+def _whole_floats(value: Any) -> int | None:
+    """Return how many numbers `plain` would convert; None if it may raise. Without calls, because most values pass."""
+    waiting, count = [value], 0
     while waiting:
         container = waiting.pop()
         if type(container) is dict:
@@ -107,10 +118,12 @@ def _is_plain(value: Any) -> bool:
                 waiting.append(item)
             elif kind is int:
                 if not -_MAX_EXACT <= item <= _MAX_EXACT:
-                    return False
-            elif kind is not float or item.is_integer() or not 1e-3 <= abs(item) < 1e15:
-                return False
-    return True
+                    return None
+            elif kind is not float or not 1e-3 <= abs(item) < 1e15:
+                return None
+            elif item.is_integer():
+                count += 1
+    return count
 
 
 # Any: a member of a JSON value, or of something that JSON does not have

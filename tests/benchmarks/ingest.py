@@ -25,7 +25,9 @@ from svctoolkit import events
 from tests.benchmarks._figures import Figure, Options
 from tests.benchmarks._processes import cpu_of
 
-CONNECTIONS, BATCH = 8, 50
+CONNECTIONS, BATCH, LARGE_BATCH = 8, 50, 100
+PATHS = {"hook": "through a mapping, to the recorder", "three": "to three recorders, one after a JavaScript function"}
+_CODE = "export function transformEvent(event) { event.context.seen = true; return event; }"
 _KEY = base64.b64encode(b"web-key:").decode()
 
 
@@ -42,6 +44,16 @@ def run(options: Options) -> Iterator[Figure]:
     yield Figure(what, disk, "events/s", "a bare route that parses the same body", theirs)
     yield Figure("median reply at half of that load", half["p50"], "ms")
     yield Figure("p99 reply at half of that load", half["p99"], "ms", "the median", half["p50"])
+    for kind, path in PATHS.items():
+        with served("bare") as (bare, other), served(kind) as (port, process):
+            to_recorder(port, process.pid, requests), measure(bare, requests, batch=LARGE_BATCH)
+            pairs = [
+                (to_recorder(port, process.pid, requests // 2), rate(bare, other.pid, requests, batch=LARGE_BATCH))
+                for _ in range(options.many(5, 1))
+            ]
+        ours, theirs = (median(rates) for rates in zip(*pairs, strict=True))
+        what = f"to disk, {path}, to disk ({LARGE_BATCH} events per request)"
+        yield Figure(what, ours, "events/s", "a bare route that parses the same body", theirs)
     with served("hook") as (hook, process):
         yield from _through(hook, process.pid, options.large)
 
@@ -58,12 +70,20 @@ def _through(port: int, pid: int, events: int) -> Iterator[Figure]:
     yield Figure("memory, at most", max(memory), "MB", f"after a tenth of {events:,} events", memory[0])
 
 
-def rate(port: int, pid: int, requests: int) -> float:
+def rate(port: int, pid: int, requests: int, batch: int = BATCH) -> float:
     """Events per second of the server's CPU time."""
     before = cpu_of(pid)
-    measure(port, requests)
+    measure(port, requests, batch=batch)
     sleep(0.3)  # the server still processes accepted events
-    return requests * BATCH / (cpu_of(pid) - before)
+    return requests * batch / (cpu_of(pid) - before)
+
+
+def to_recorder(port: int, pid: int, requests: int) -> float:
+    """Events per second of the server's CPU time, until every event is delivered."""
+    before = cpu_of(pid)
+    measure(port, requests, batch=LARGE_BATCH)
+    drain(port)
+    return requests * LARGE_BATCH / (cpu_of(pid) - before)
 
 
 def drain(port: int) -> None:
@@ -99,8 +119,12 @@ def _serve(kind: str, folder: str) -> None:
     from svctoolkit.server.collector import rare_collections
 
     workspace = Workspace()
-    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
-    workspace.source("web", write_key="web-key", destinations=["hook"] if kind == "hook" else [])
+    keys = {"hook": ["hook"], "three": ["hook", "other", "code"]}.get(kind, [])
+    workspace.transformation("seen", code=_CODE, language="javascript")
+    for key in keys:
+        code = "seen" if key == "code" else None
+        workspace.destination(key, "WEBHOOK", config={"webhookUrl": f"https://{key}.example/in"}, transformation=code)
+    workspace.source("web", write_key="web-key", destinations=keys)
     store, retention = Path(folder) / "plane.db", Retention(events=100_000)
     with DataPlane(workspace, store=store, retention=retention) as plane, rare_collections():
         print(plane.port, flush=True)
