@@ -14,6 +14,7 @@ from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 from svctoolkit.events import samples, track
 from svctoolkit.policies import Arrival, Policies
+from svctoolkit.policies.paths import has_value, number_at, values_at
 from svctoolkit.policies.propose import propose
 from svctoolkit.pytest_plugin import assert_policies
 from svctoolkit.replay import replay
@@ -415,3 +416,25 @@ def test_proposed_policies_are_true_today_and_not_of_a_change() -> None:
     assert unchanged.policy_breaches == []
     breached = replay(events, workspace, policies=Policies.of(proposed)).policy_breaches
     assert {breach.condition for breach in breached} == {"hosts", "no_personal at hook", "agree"}
+
+
+@pytest.mark.parametrize(
+    ("payload", "total"),
+    [
+        ({"body": {"FORM": {"data": '[{"total": 5}]'}}}, 5),
+        ({"body": {"JSON_ARRAY": {"batch": '[{"properties":{"total":5,"note":"a \\"b\\""}}]'}}}, 5),
+        ({"body": {"JSON": {"note": '[no JSON, "total": 7', "total": 5}}}, 5),
+        ({"body": {"JSON": {"note": 'say "[x]" and "total":7', "total": 5}}}, 5),
+        ({"body": {"JSON": {"note": r"[\"total\":7]", "total": 5}}}, 5),
+        ({"body": {"JSON": {"deep": '{"more": "{\\"total\\": 5}"}'}}}, 5),
+        ({"body": {"JSON": {"total": [None, 5]}}}, None),
+    ],
+)
+def test_values_in_texts_are_found_where_they_are(payload: Any, total: Any) -> None:
+    """Also if a text looks like JSON, or has quotes; the fast search and the visit of each value agree."""
+    arrival = Arrival("a", [payload])
+
+    assert number_at(arrival, "total") in (None, total)
+    assert values_at(arrival, "total")[0][1] == total
+    assert has_value(arrival, "total")
+    assert values_at(arrival, "body.nothing") == []

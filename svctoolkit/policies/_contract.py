@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -16,6 +17,19 @@ from svctoolkit.results.texts import open_texts
 from svctoolkit.simulations import Loss
 
 _encoder = msgspec.json.Encoder()
+_raw = msgspec.json.Decoder(msgspec.Raw)  # checks JSON, and makes no values of it
+# A text that begins like an object or a list. In JSON, no quote that ends a text is followed by a bracket.
+_JSON_TEXT = re.compile(rb'(?<!\\)"[\[{](?:[^"\\]++|\\.)*+"')
+
+
+def _open(text: re.Match[bytes]) -> bytes:
+    """Return the JSON that a text contains, or the text if it is something else."""
+    try:
+        content: str = msgspec.json.decode(text[0])
+        _raw.decode(content)
+    except (ValueError, RecursionError):
+        return text[0]
+    return content.encode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
@@ -33,9 +47,12 @@ class Arrival:
     def plain(self) -> bytes | None:
         """The payloads as JSON in which each quote begins or ends a text, so that `"name":` is always a member.
 
-        None if any character is escaped.
+        JSON inside texts is opened. None if any character is escaped then.
         """
-        return None if self._encoded is None or b"\\" in self._encoded else self._encoded
+        if self._encoded is None or b"\\" not in self._encoded:
+            return self._encoded
+        opened = _JSON_TEXT.sub(_open, self._encoded)
+        return None if b"\\" in opened else opened
 
     @cached_property
     def text(self) -> bytes | None:
@@ -48,6 +65,12 @@ class Arrival:
             return self._encoded
         text = self._encoded.replace(b'\\"', b'"')
         return None if b"\\" in text else text
+
+    def lacks(self, name: str) -> bool:
+        """Whether no member of the payloads has this name for certain, also not in JSON inside texts."""
+        return (
+            self._encoded is not None and name.isascii() and name.isidentifier() and name.encode() not in self._encoded
+        )
 
     @cached_property
     def _encoded(self) -> bytes | None:

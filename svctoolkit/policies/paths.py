@@ -11,12 +11,14 @@ from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
 from svctoolkit.policies._contract import Arrival
 from svctoolkit.results.lineage import Path, dotted_path
-from svctoolkit.results.texts import open_texts
+from svctoolkit.results.texts import content_of, open_texts
 
 _MOST = 20_000  # leaves of a payload
+_NESTED = (dict, list)
+_OPENING = frozenset("{[ \t\r\n")  # how a text that is JSON can begin
 _NAME = re.compile(r"[A-Za-z0-9_$-]+")
 _TEXT = re.compile(rb'"[^"]*"')
-_SCALAR = re.compile(rb'""|"[^"]?|[^"{\[,}\]]+')
+_SCALAR = re.compile(rb'\s*(""|"[^"]?|[^"{\[,}\]\s]+)')
 
 
 def general_path(path: Path) -> str:
@@ -41,7 +43,7 @@ def named_leaves(
     if isinstance(value, Mapping):
         for key, inner in value.items():
             names = (name, owner) if key.isdigit() else (key, name)
-            if type(inner) in LEAVES and not (type(inner) is str and inner.lstrip()[:1] in ("{", "[")):
+            if type(inner) in LEAVES and not (type(inner) is str and inner[:1] in _OPENING):
                 if inner is not None and inner != "":
                     yield (*path, key), *names, inner
             else:
@@ -63,7 +65,36 @@ def ends_with(path: str, steps: str) -> bool:
 
 def values_at(arrival: Arrival, steps: str) -> list[tuple[str, Json]]:
     """Return the leaves of payloads whose path ends with these steps."""
-    return [(path, value) for path, value in leaves(arrival.opened) if ends_with(path, steps)]
+    names = tuple(steps.split("."))
+    if arrival.lacks(names[-1]):
+        return []
+    found: list[tuple[tuple[str, ...], Json]] = []
+    for payload in arrival.payloads:
+        _collect(payload, (), names[-1], found)
+    plain = ((tuple(step for step in path if step != "*"), path, value) for path, value in found)
+    return [(dotted_path(path), value) for steps_of, path, value in plain if steps_of[-len(names) :] == names]
+
+
+def _collect(value: Json, path: tuple[str, ...], last: str, found: list[tuple[tuple[str, ...], Json]]) -> None:
+    """Add the leaves of the members that are called `last`. Texts that are JSON are opened if they may have some.
+
+    No paths are made for the others, of which a payload has hundreds.
+    """
+    kind = type(value)
+    if kind is dict and value:
+        for key, inner in value.items():
+            if type(inner) in _NESTED or (type(inner) is str and inner[:1] in _OPENING):
+                _collect(inner, (*path, key), last, found)
+            elif key == last:
+                found.append(((*path, key), inner))
+    elif kind is list and value:
+        inside = (*path, "*")
+        for inner in value:
+            _collect(inner, inside, last, found)
+    elif kind is str and last in value and (content := content_of(value)) is not None:
+        _collect(content, path, last, found)
+    elif path and next((step for step in reversed(path) if step != "*"), "") == last:
+        found.append((path, value))
 
 
 @lru_cache(maxsize=1024)
@@ -107,4 +138,4 @@ def _scalar_at(arrival: Arrival, steps: str) -> bytes:
             return b""  # not directly inside the member before
         start = at + len(member)
     scalar = _SCALAR.match(text, start) if members else None
-    return scalar[0] if scalar else b""
+    return scalar[1] if scalar else b""

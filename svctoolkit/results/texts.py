@@ -19,7 +19,7 @@ def open_texts(value: Json, depth: int = _DEEPEST) -> Json:
     if depth == 0:
         return value
     if isinstance(value, str):
-        content = _content(value)
+        content = content_of(value)
         return value if content is None else open_texts(content, depth - 1)
     if isinstance(value, dict):
         members = {key: open_texts(inner, depth - 1) for key, inner in value.items()}
@@ -31,7 +31,7 @@ def open_texts(value: Json, depth: int = _DEEPEST) -> Json:
 
 
 # Any: JSON
-def _content(text: str) -> Any:
+def content_of(text: str) -> Any:
     """Return the object or list that a text is the JSON of, otherwise None."""
     if not text.lstrip().startswith(("{", "[")):
         return None
