@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -198,6 +199,13 @@ def test_a_replay_fails_on_a_breach_and_names_event_and_value(
     assert json.loads(capsys.readouterr().out)["policies"]["privacy"] == {"hook": 1, "mixpanel": 1}
     assert main(["replay", "e.ndjson", "--before", "workspace.yaml", "--policies", "policies.yaml"]) == 1
     assert main(["replay", "e.ndjson"]) == 0
+    assert main(["replay", "e.ndjson", "--policies", "policies.yaml", "--report", "junit=r.xml"]) == 1
+    cases = {case.get("name"): case for case in ET.parse("r.xml").iter("testcase")}
+    failure = cases["privacy"].find("failure")
+    assert failure is not None
+    assert failure.get("message") == "1 event at hook, 1 event at mixpanel"
+    assert "e.ndjson:2  ada@mail.example" in str(failure.text)
+    assert "goes to hook.example" in str(cases["hosts"].findtext("system-out"))  # a warning
 
 
 def test_a_replay_in_processes_checks_the_same(tmp_path: Path) -> None:
