@@ -31,19 +31,20 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     def to_dict(self) -> dict[str, Json]:
         """Return the specified members (Test API specification, element of `dest_transformed_payload`)."""
         batch = {} if self.json_array is None else {"batch": _list_text(self.json_array)}
-        # `dict(empty)` takes three times as long as `{}`, and most payloads have several empty members
+        # `dict(empty)` takes three times as long as `{}`, and most payloads have several empty members; `{**x}` copies
+        # faster than `dict(x)`
         return {
             "version": "1",
             "type": "REST",
             "method": self.method,
             "endpoint": self.endpoint,
-            "headers": dict(self.headers) if self.headers else {},
-            "params": dict(self.params) if self.params else {},
+            "headers": {**self.headers} if self.headers else {},
+            "params": {**self.params} if self.params else {},
             "body": {
-                "JSON": dict(self.json) if self.json else {},
+                "JSON": {**self.json} if self.json else {},
                 "JSON_ARRAY": batch,
                 "XML": {} if self.xml is None else {"payload": self.xml},
-                "FORM": dict(self.form) if self.form else {},
+                "FORM": {**self.form} if self.form else {},
             },
             "files": {},
         }

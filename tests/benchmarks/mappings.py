@@ -102,12 +102,12 @@ def _map(cases: list[Case]) -> None:
 
 
 def _microseconds(call: Callable[[], object], options: Options) -> float:
-    """CPU time of one call: the best of some rounds of 50 ms."""
+    """CPU time of one call: the best of many rounds of 5 ms, so that some have the core and its cache to themselves."""
     started, times = process_time(), 0
-    while process_time() - started < 0.05 and times < options.many(10_000, 1):
+    while process_time() - started < 0.005 and times < options.many(10_000, 1):
         call()
         times += 1
-    return min(_round(call, times) for _ in range(options.many(5, 1)))
+    return min(_round(call, times) for _ in range(options.many(40, 1)))
 
 
 def _round(call: Callable[[], object], times: int) -> float:

@@ -7,7 +7,6 @@ registered first by a lookup. page adds its site to the tracked sites.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -41,7 +40,6 @@ from svctoolkit.mapping import (
 )
 from svctoolkit.secrets import Secret
 
-_AFTER_HOST = re.compile("[/?#]")
 _STATUSES = {"subscribe": "1", "unsubscribe": "2"}
 
 
@@ -144,7 +142,9 @@ def send_page(event: Event, settings: ActiveCampaignSettings) -> Payload:
 def _site(url: str) -> str:
     """Return the host of a URL, without `www.`; `urlsplit` would take longer than the rest of the mapping."""
     _, _, rest = url.partition("://")
-    host = _AFTER_HOST.split(rest, maxsplit=1)[0].rpartition("@")[2].partition(":")[0]
+    for mark in "/?#":
+        rest, _, _ = rest.partition(mark)
+    host, _, _ = rest.rpartition("@")[2].partition(":")
     return host.lower().removeprefix("www.")
 
 

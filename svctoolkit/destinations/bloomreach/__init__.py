@@ -54,6 +54,9 @@ destination = DestinationType(
         "Traits without their own field are taken from the event's context first, then from the event itself.",
         "Empty IDs are sent empty.",
     ],
+    differences=[
+        "`apiBaseUrl` must be a string; RudderStack sends requests to an address such as `true`.",
+    ],
     answers=[
         Answer("success", 200, {"success": True, "results": [{"success": True}]}),
         Answer("bad key", 401, {"success": False, "errors": {"_global": ["Unauthorized"]}}),

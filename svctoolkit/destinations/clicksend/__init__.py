@@ -62,6 +62,9 @@ destination = DestinationType(
         "For several contacts of one list RudderStack reports only the first, and retries all.",
         "A message is sent with an empty schedule if the time of its event is invalid.",
     ],
+    differences=[
+        "In two recorded batches a contact with a numeric ID is created by POST; alone it is sent by PUT, as here.",
+    ],
     answers=[
         Answer(
             "success",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from svctoolkit.destinations import JSON, Answer, DestinationType, Endpoint, Payload, Settings, bearer
 from svctoolkit.events import Event
 from svctoolkit.mapping import Missing
@@ -28,15 +31,23 @@ destination = DestinationType(
 API = Endpoint("https://api.courier.com/inbound/rudderstack", JSON, bearer("api_key"))
 
 
-@destination.on("identify", "track")
-def send_event(event: Event, settings: CourierSettings) -> Payload:
+@destination.on("track")
+def send_action(event: Event, settings: CourierSettings) -> Payload:
     """Return the unchanged event."""
-    body = event.raw
-    if None in body.values():
-        body = {key: value for key, value in body.items() if value is not None}
-    if event.type == "identify" and not body.get("traits"):
+    return API.post(settings, body=_without_nulls(event.raw))
+
+
+@destination.on("identify")
+def send_person(event: Event, settings: CourierSettings) -> Payload:
+    """Return the event, with the traits of its context if it has none."""
+    body = _without_nulls(event.raw)
+    if not body.get("traits"):
         traits = event.context.get("traits")
         if not traits:
             raise Missing("traits")
         body = {**body, "traits": traits}
     return API.post(settings, body=body)
+
+
+def _without_nulls(event: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in event.items() if value is not None} if None in event.values() else event

@@ -70,6 +70,12 @@ destination = DestinationType(
     CustomerioSettings,
     docs="https://customer.io/docs/api/track/",
     names=("Customer.io", "CUSTOMERIO"),
+    differences=[
+        "A `userId` that is an object is refused; RudderStack sends the text `[object Object]`.",
+        "A screen without a name is refused; RudderStack sends it as `Viewed undefined Screen`.",
+        "A page is never a device; RudderStack registers one for some pages without a name.",
+        "A trait named `context.traits.email` keeps its name; RudderStack sends `context.traits` with an `email`.",
+    ],
     answers=[
         Answer("success", 200, {}),
         Answer("bad key", 401, {"meta": {"error": "unauthorized"}}),

@@ -29,6 +29,9 @@ destination = DestinationType(
     "Discord",
     DiscordSettings,
     docs="https://discord.com/developers/docs/resources/webhook#execute-webhook",
+    differences=[
+        "`webhookUrl` must be a string; RudderStack sends requests to an address such as `true`.",
+    ],
     answers=[
         Answer("success", 204),
         Answer("bad key", 401, {"message": "Invalid Webhook Token", "code": 50027}),

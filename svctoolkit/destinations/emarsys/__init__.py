@@ -68,7 +68,10 @@ destination = DestinationType(
         Answer("rate limit", 429, {"replyCode": 1, "replyText": "Too many requests", "data": ""}),
         Answer("invalid field", 400, {"replyCode": 2004, "replyText": "Invalid key field id: 99", "data": ""}),
     ],
-    differences=["The digest in a header depends on the time and a random number: golden cases differ there."],
+    differences=[
+        "The digest in a header depends on the time and a random number: golden cases differ there.",
+        "A contact without a list is refused; RudderStack sends it to a path without a list.",
+    ],
 )
 
 API = Endpoint("https://api.emarsys.net/api/v2", JSON, ACCEPT_JSON)

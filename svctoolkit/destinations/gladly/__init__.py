@@ -41,6 +41,9 @@ destination = DestinationType(
         "Reverse ETL sends no custom attributes.",
         "A lookup that Gladly refuses counts as one without a result: the profile is created.",
     ],
+    differences=[
+        "Without an ID of the customer, RudderStack may update the customer `undefined`; here the customer is created.",
+    ],
     answers=[
         Answer("success", 204),
         Answer("bad key", 401, {"errors": [{"attr": "authorization", "code": "unauthorized", "detail": "..."}]}),

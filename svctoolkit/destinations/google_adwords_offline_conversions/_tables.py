@@ -31,9 +31,11 @@ from svctoolkit.mapping import (
     number_or_none,
     objects,
     required,
+    text,
     trait,
 )
 
+_AMOUNT = re.compile(r"[1-9][0-9]*(\.[0-9]+)?|0\.[0-9]+")
 _WRITTEN_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d")
 
 
@@ -61,7 +63,9 @@ def whole(value: Json) -> int | None:
 
 @converter
 def micros(value: Json) -> str:
-    """Return an amount of money in micros (millionths), as text."""
+    """Return an amount of money in micros (millionths), as text. Only a positive amount is one."""
+    if not _AMOUNT.fullmatch(text(value)):
+        raise WrongValue("an amount above 0, such as 12.50", value, case="amount")
     return str(round(number.of(value) * 1_000_000))
 
 

@@ -95,7 +95,10 @@ destination = DestinationType(
         Answer("rate limit", 429, {"status": "error", "message": "You have reached your secondly limit."}),
         Answer("invalid field", 400, {"status": "error", "message": "Property values were not valid"}),
     ],
-    differences=["Identifiers that are not strings are rejected."],
+    differences=[
+        "Identifiers that are not strings are rejected.",
+        "Names of events are strings; a list or an object is refused, whereas RudderStack sends its text.",
+    ],
     needs=["lookup"],
 )
 

@@ -126,8 +126,9 @@ def send_person(event: Event, settings: IntercomV2Settings, context: Context) ->
 
 @destination.on("track")
 def send_action(event: Event, settings: IntercomV2Settings, context: Context) -> Payload:
-    """Return an event of the contact, with flat metadata."""
-    body = {**compact({"user_id": _user(event, settings)}), **ACTION(event)}
+    """Return an event of the contact, with flat metadata; its options may name the contact's `id`."""
+    own_id = destination.options(event).get("id")
+    body = {**compact({"user_id": _user(event, settings), "id": own_id}), **ACTION(event)}
     if "user_id" not in body and "email" not in body:
         raise Missing("userId", "context.traits.email")
     if isinstance(event.raw.get("properties"), dict):

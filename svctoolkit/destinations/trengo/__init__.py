@@ -80,7 +80,10 @@ destination = DestinationType(
         Answer("rate limit", 429, {"message": "Too Many Attempts."}),
         Answer("invalid field", 422, {"message": "The given data was invalid.", "errors": {"identifier": ["invalid"]}}),
     ],
-    differences=["A ticket requires a contact that Trengo finds, and an empty template creates no subject."],
+    differences=[
+        "A ticket requires a contact that Trengo finds, and an empty template creates no subject.",
+        "A contact of a channel for e-mails needs an e-mail address; one recorded batch sends a contact without.",
+    ],
     needs=["lookup"],
 )
 

@@ -21,6 +21,9 @@ destination = DestinationType(
     ZohoSettings,
     docs="https://www.zoho.com/crm/developer/docs/api/v6/upsert-records.html",
     takes="records",
+    differences=[
+        "Of an answer with more results than records, only those of the records count; RudderStack reports all.",
+    ],
     answers=[
         Answer("success", 200, {"data": [{"code": "SUCCESS", "status": "success", "details": {"id": "1"}}]}),
         Answer("bad key", 401, {"code": "INVALID_TOKEN", "message": "invalid oauth token", "status": "error"}),
