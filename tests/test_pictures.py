@@ -31,6 +31,7 @@ from svctoolkit.pictures import (
     Wires,
     bins,
     day_of,
+    svg_file,
 )
 from svctoolkit.pictures._canvas import fit, ticks, width_of
 from svctoolkit.plans import cover, of_service
@@ -39,6 +40,7 @@ from svctoolkit.replay import compare, replay
 from svctoolkit.replay.results.pictures import change_of_values
 from svctoolkit.replay.tally.tally import Group, Sum
 from svctoolkit.results.lineage.pictures import flow
+from tests import pictures
 
 HOSTILE = "</svg><script>alert(1)</script>\x07\u202e'\""
 
@@ -425,3 +427,18 @@ def test_the_coverage_of_a_plan_is_a_heat_map(pyplot: Any) -> None:
     assert found.frame().covered.sum() == len(found.covered) == 4
     assert "values: 1 of 2; missing: Paid: currency = USD" in repr(found)
     assert "nothing of Paid: left out" in found._repr_mimebundle_()["text/html"]
+
+
+@pytest.mark.parametrize("name", pictures.PICTURES)
+def test_the_documentation_has_the_current_pictures(name: str) -> None:
+    """Run `python -m tests.pictures` after a change. Each is in the page, and is well-formed."""
+    text = (pictures.FOLDER / f"{name}.svg").read_text("utf-8")
+    svg = ET.fromstring(text)
+
+    assert text == svg_file(pictures.PICTURES[name]())
+    assert svg.attrib["aria-label"]
+    assert f"](pictures/{name}.svg)" in (pictures.FOLDER.parent / "pictures.md").read_text("utf-8")
+
+
+def test_nothing_is_no_file() -> None:
+    assert svg_file(Days("t", {}).html()) == ""

@@ -15,6 +15,7 @@ from svctoolkit.pictures._columns import column_bars, share_bar
 from svctoolkit.pictures._data import Bin, Bins, Cell, Span
 from svctoolkit.pictures._days import Days, bins, day_of
 from svctoolkit.pictures._distribution import Histogram, Values
+from svctoolkit.pictures._file import svg_file
 from svctoolkit.pictures._heat import HeatMap
 from svctoolkit.pictures._sankey import Flow, Sankey
 from svctoolkit.pictures._times import Attempt, Spans, TimeLine, duration
@@ -45,4 +46,5 @@ __all__ = [
     "day_of",
     "duration",
     "share_bar",
+    "svg_file",
 ]

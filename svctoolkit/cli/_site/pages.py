@@ -28,6 +28,7 @@ NAVIGATION = {
         "history",
         "cost",
         "lineage",
+        "pictures",
         "mutate",
         "warehouse",
         "simulations",

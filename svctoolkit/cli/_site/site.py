@@ -64,6 +64,9 @@ def write(folder: Path, pages: Mapping[str, str]) -> Path:
     for asset in ("style.css", "search.js", *SCRIPTS, "minisearch/LICENSE.txt"):
         name = asset.rpartition("/")[2].replace("LICENSE", "minisearch-license")
         (folder / name).write_text(_HERE.joinpath(asset).read_text("utf-8"), encoding="utf-8")
+    (folder / "pictures").mkdir(exist_ok=True)
+    for picture in (DOCS / "pictures").glob("*.svg"):
+        (folder / "pictures" / picture.name).write_text(picture.read_text("utf-8"), encoding="utf-8")
     return folder / "index.html"
 
 
