@@ -51,12 +51,12 @@ def plain_request(payload: Mapping[str, Json]) -> PlainRequest | None:
             fields: dict[str, Json] = _encode.fields(content)
             return PlainRequest(method, url, headers, fields, lambda: len(_encode.form(content)))
         if kind == "JSON" and type(content) is dict:
-            encoded = _ENCODE(plain(content))
-        elif kind == "JSON_ARRAY" and type(content) is str:
+            value = _as_read(content)
+            return PlainRequest(method, url, headers, value, lambda: len(_ENCODE(value)))
+        if kind == "JSON_ARRAY" and type(content) is str:
             encoded = content.strip().encode()
-        else:
-            return None
-        return PlainRequest(method, url, headers, _DECODE(encoded), lambda: len(encoded))
+            return PlainRequest(method, url, headers, _DECODE(encoded), lambda: len(encoded))
+        return None
     except (DeliveryError, NotPlain, TypeError, UnicodeEncodeError, msgspec.DecodeError, RecursionError):
         return None
 
@@ -67,6 +67,28 @@ _TYPES: Final = {"JSON": "application/json", "FORM": "application/x-www-form-url
 _SHORT: Final = 50  # a longer parameter is one of the event, which does not occur again
 _ENCODE = msgspec.json.Encoder().encode
 _DECODE = msgspec.json.Decoder().decode
+
+
+def _as_read(content: Json) -> Json:
+    """Return a copy of an object with the numbers that a server reads, which JavaScript has written."""
+    encoded = _ENCODE(content)
+    if _BIG not in encoded.translate(_DIGITS):
+        read: Json = _DECODE_NUMBERS(encoded)
+        if read == content:  # otherwise it has something that JSON does not have, such as a date
+            return read
+    return _DECODE(_ENCODE(plain(content)))
+
+
+def _number(text: str) -> float:
+    """Return a number with a point or an exponent as JavaScript writes it, see `plain`."""
+    number: float = plain(float(text))
+    return number
+
+
+#: All digits become 0. JavaScript may write numbers of sixteen digits otherwise.
+_DIGITS: Final = bytes.maketrans(b"123456789", b"0" * 9)
+_BIG: Final = b"0" * 16
+_DECODE_NUMBERS = msgspec.json.Decoder(float_hook=_number).decode
 
 
 def _lower_headers(given: Any) -> dict[str, str]:
