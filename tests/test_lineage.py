@@ -108,6 +108,22 @@ def test_user_code_is_part_of_the_lineage(language: str) -> None:
     }
 
 
+@pytest.mark.parametrize("code", [
+    ("javascript", "function transform(events) { return events.map((e) => { e.context.made = 1; return e; }); }"),
+    ("python", "def transformBatch(events, metadata):\n  for e in events: e['context']['made'] = 1\n  return events\n"),
+])  # fmt: skip
+def test_a_batch_function_gets_each_change_of_an_event_alone(code: tuple[str, str]) -> None:
+    """All changes have one messageId, by which its results are told apart: together, each result was everybody's."""
+    shop = workspace()
+    shop.transformation("batch", code=code[1], language=code[0])
+    shop.destination("hook-js").transformation = "batch"
+    lineage = Pipeline(shop).lineage("hook-js", ORDER)
+
+    assert {each.payload for each in lineage.fields} == {1}
+    assert origin(lineage, "body.JSON.properties.currency").events == ("properties.currency",)
+    assert origin(lineage, "body.JSON.context.made").kind == "code"
+
+
 def test_fields_left_out_by_a_mapping_are_lost_there() -> None:
     """GA4 uses the total but not the revenue of an order; the event name decides about the items."""
     lineage = Pipeline(workspace()).lineage("ga", {**events.sample("order completed")})

@@ -71,8 +71,8 @@ def _with_ids(context: Context) -> Context:
 
 
 def run_all(events: Sequence[Mapping[str, Json]], way: Way) -> list[Run]:
-    """Run all events, with a single call of the user's code."""
-    outputs = user_transform.run(events, way.route, way.source)
+    """Run all events."""
+    outputs = _outputs(events, way.route, way.source)
     if outputs is None:
         return [_map([event], way) for event in events]
     return [_map(way.held.hold(_items(output)), way) for output in outputs]
@@ -81,7 +81,7 @@ def run_all(events: Sequence[Mapping[str, Json]], way: Way) -> list[Run]:
 def run_changes(
     event: Mapping[str, Json], changes: Sequence[Mapping[str, Json]], way: Way
 ) -> tuple[Way, Run, list[Run]]:
-    """Run an event and changes of it, with a single call of the user's code.
+    """Run an event and changes of it.
 
     The event runs several times: what differs between its own runs is held in all runs, and in those of the returned
     way.
@@ -97,12 +97,24 @@ def run_code(
 ) -> tuple[Unsteady, list[Items]]:
     """Return what the user's code makes of an event and changes of it, with `held` values as in `run_changes`."""
     again = [event] * REPEATS
-    outputs = user_transform.run([*again, *changes, *again], route, source)
+    outputs = _outputs([*again, *changes, *again], route, source)
     if outputs is None:  # without code, the event itself
         return Unsteady(), [[each] for each in (event, *changes)]
     items = [_items(output) for output in outputs]
     held = unsteady([*items[:REPEATS], *items[-REPEATS:]])
     return held, [items[0], *(held.hold(each) for each in items[REPEATS:-REPEATS])]
+
+
+def _outputs(events: Sequence[Mapping[str, Json]], route: Route, source: Source | None) -> list[Output] | None:
+    """Return what the user's code makes of each event, in one call if it takes events one by one.
+
+    What a batch function returns belongs to the input with the same messageId. Changes of one event have the same one,
+    so that each gets a call of its own.
+    """
+    outputs = user_transform.run(events, route, source)
+    if outputs is None or not any(output.order for output in outputs):
+        return outputs
+    return [output for event in events for output in user_transform.run([event], route, source) or ()]
 
 
 def _items(output: Output) -> Items:
