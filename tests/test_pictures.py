@@ -318,7 +318,8 @@ def test_a_replay_shows_where_its_events_end() -> None:
     assert {of.source for of in result.tally.flows} == {"web"}
     by_name = {of.event: of.events for of in result.tally.flows if of.fate == "failed"}
     assert by_name == failed.groupby("event_name").size().to_dict()
-    assert result.tally.releases == {"1.0.0": "2026-05-01", "2.0.0": "2026-05-07"}
+    assert result.flows().groupby("fate").events.sum().to_dict() == {"delivered": 174, "dropped": 10, "failed": 16}
+    assert result.to_dict()["releases"] == {"1.0.0": "2026-05-01", "2.0.0": "2026-05-07"}
     for html in (result.to_html(), result._repr_mimebundle_()["text/html"]):
         assert "Where events end: 200 events by source, event, stage, destination; 174 delivered, 16 failed" in html
         assert "releases: app 2.0.0 on 2026-05-07" in html

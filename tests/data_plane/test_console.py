@@ -426,6 +426,9 @@ def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, 
     for view in ("Destinations", "Transformations", "Policies"):
         page.get_by_role("link", name=view).click()
         expect(page.locator(f"#{view.lower()} .cards li").first).to_be_visible()
+        if view == "Destinations":
+            page.get_by_text("Latency by stage").click()
+            expect(page.get_by_role("img", name="Latency by stage")).to_be_visible()
         found[view] = visit.accessible()
         found[f"{view} wide"] = [1] * page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)")
 

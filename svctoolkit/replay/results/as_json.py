@@ -28,6 +28,8 @@ def as_json(result: Json) -> dict[str, Json]:
         "unstable": plain(result.tally.unstable),
         "ignored": plain(result.tally.ignored),
         "lost": plain(result.tally.lost),
+        "flows": plain(result.tally.flows),
+        "releases": dict(result.tally.releases),
         "personal": {key: dict(kinds) for key, kinds in result.tally.personal.items()},
         "lossy": dict(result.tally.lossy),
         "expired": plain(result.expired),

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.results.pictures import change_of_values, changes_by_day, failures_by_day, fates
-from svctoolkit.replay.tally.tally import Group, Tally
+from svctoolkit.replay.tally.flows import FlowCount
+from svctoolkit.replay.tally.tally import Group, Tally, plain
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -33,6 +35,15 @@ class ReplayPlots:
         `ConfigError` if matplotlib is missing: it is in `svctoolkit[plot]`.
         """
         return fates(self.tally).plot(ax) if what == "fates" else failures_by_day(self.tally, releases).plot(ax)
+
+    def flows(self) -> pd.DataFrame:
+        """Return how many events went where: columns `source`, `event`, `stage`, `destination`, `fate`, `events`.
+
+        `source` is empty if it is not known, `stage` for delivered events. An event counts once for each destination.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(plain(tuple(self.tally.flows)), columns=list(FlowCount.__struct_fields__))
 
 
 class ComparisonPlots:
