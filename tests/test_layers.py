@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "server": (
         "pictures simulations prometheus "
         "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations sources "
-        "transformations delivery workspace results warehouse pipeline policies"
+        "transformations delivery workspace results warehouse pipeline policies history"
     ),
     "runner": (
         "git pictures simulations policies "

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event, Semaphore, Thread
 from typing import Any
 
@@ -18,6 +19,7 @@ import httpx
 import pytest
 
 from svctoolkit import ToolkitError, Workspace
+from svctoolkit.history import History
 from svctoolkit.server import running, serve
 from svctoolkit.workspace import Delivery, Person
 
@@ -183,24 +185,31 @@ def test_a_stopped_server_releases_its_port() -> None:
 
 
 PROGRAM = """
+import sys
 from svctoolkit import server
 workspace, token = server.demo()
-server.serve(workspace, port=0, announce=lambda plane: print(plane.url, token, flush=True))
+history = sys.argv[1]
+server.serve(workspace, port=0, history=history, announce=lambda plane: print(plane.url, token, flush=True))
 print("stopped", flush=True)
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_ctrl_c_stops_a_server_cleanly() -> None:
-    """A request under way is finished, serve() returns, and only the announcement was printed."""
+def test_ctrl_c_stops_a_server_cleanly(tmp_path: Path) -> None:
+    """A request under way is finished, serve() writes its history and returns; only the announcement was printed."""
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "h.duckdb")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout
         url, token = process.stdout.readline().split()
         answer = httpx.post(f"{url}/v0/testSource/web", json=SENT, auth=("demo@svctoolkit.example", token))
+        sent = httpx.post(f"{url}/v1/track", json={"event": "Paid", "userId": "u"}, auth=("web", ""))
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
 
-    assert answer.status_code == 200
+    assert (answer.status_code, sent.status_code) == (200, 200)
+    assert [cell.event for cell in History.load(tmp_path / "h.duckdb").cells()] == ["Paid"]
     assert (out, err, process.returncode) == ("stopped\n", "", 0)

@@ -193,3 +193,17 @@ def test_what_a_volume_is_compared_with(options: dict[str, Any], said: list[str]
 
     assert len(found) == len(said)
     assert all(text in one for text, one in zip(said, found, strict=True))
+
+
+def test_a_data_plane_has_a_history_with_outcomes(tmp_path: Path) -> None:
+    workspace = Workspace.loads(WORKSPACE)
+    with DataPlane(workspace, listen=False) as plane:
+        assert plane.history().events == 0
+        for event in paid(1, 5, 6) + paid(2, 7):
+            plane.send(event, source="web")
+        plane.drain()
+        history = plane.history()
+    days = {day: of for (day, key, name), of in history.delivered().items() if (key, name) == ("hook", "Paid")}
+
+    assert history.events == 3
+    assert days == {date(2026, 1, 1): 2, date(2026, 1, 2): 1}

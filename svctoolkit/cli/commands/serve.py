@@ -23,6 +23,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=_port, default=8091, help="port to listen on; 0 picks a free one (default: %(default)s)"
     )
     parser.add_argument("--store", metavar="FILE", help="keep events in this SQLite file (default: in memory)")
+    parser.add_argument(
+        "--history", metavar="FILE", help="on exit, add counts of the events to this history, see `trend`"
+    )
     knobs = parser.add_argument_group("overrides of the workspace file")
     knobs.add_argument(
         "--preset", choices=("quick", "production"), help="retry quickly for tests, or on RudderStack's schedule"
@@ -148,6 +151,7 @@ def _run(args: argparse.Namespace) -> int:
         host=args.host,
         port=args.port,
         store=args.store,
+        history=args.history,
         adjust=lambda workspace: _adjust(workspace, args),
         tls=tls,
         announce=lambda plane: _terminal.out(server.banner(plane, token)),

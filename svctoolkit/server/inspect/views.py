@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from svctoolkit.delivery import Recorded
+    from svctoolkit.history import History
     from svctoolkit.policies import Policies, PolicyBreach
     from svctoolkit.workspace import CodeLog
 
@@ -166,6 +167,23 @@ class View(Displayed):
         chosen = Policies.of_workspace(workspace) if policies is None else policies
         chosen.require(workspace.destinations)
         return list(breaches_of(self.fates, chosen, workspace.masker.mask))
+
+    def history(self) -> History:
+        """Return the accepted events as a history, with their outcomes by destination: see `svctoolkit.history`."""
+        from svctoolkit.history import Collector, History  # few programs need it
+
+        collector = Collector(self._engine.workspace.masker.text, examines_all=True)
+        fates = iter(self.fates)
+        fate = next(fates, None)
+        for received in self.received:
+            collector.begin(received.event)
+            collector.add(received.event)
+            while fate is not None and fate.seq <= received.seq:
+                if fate.seq == received.seq:
+                    collector.count(received.event, fate.destination, fate.status)
+                fate = next(fates, None)
+        part = collector.finish("data plane")
+        return History([part] if part.events else [])
 
     @property
     def fetched(self) -> list[Recorded]:
