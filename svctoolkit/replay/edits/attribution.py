@@ -3,7 +3,7 @@
 Edits are tried from large to small: all code of a transformation, then each hunk in it, then each line. An edit does
 not count if events fail or are dropped without it that were not before: half of an edit is often broken code.
 
-Bounded: the first 40 groups, most urgent first, with up to three examples each; 100 edits; 10 seconds.
+Bounded: the first 80 groups, most urgent first, with up to three examples each; 100 edits; 10 seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from svctoolkit.replay.tally.because import Because, Editing, How
 from svctoolkit.replay.tally.tally import Group
 from svctoolkit.workspace import Workspace
 
-_MOST_GROUPS: Final = 40
+_MOST_GROUPS: Final = 80
 _MOST_EDITS: Final = 100
 _SECONDS: Final = 10.0
 #: The number of examples in groups, by key.
