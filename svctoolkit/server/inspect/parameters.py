@@ -23,7 +23,8 @@ INTEGER = {"type": "integer", "minimum": 0, "maximum": MAX_NUMBER}
 
 async def settle(engine: Engine) -> None:
     """Wait until everything accepted before is in the tables."""
-    await engine.notifier.wait_async(engine.pending.all_routed, 5.0)
+    accepted = engine.pending.accepted
+    await engine.notifier.wait_async(lambda: engine.pending.is_routed(accepted), 5.0)
     await asyncio.wrap_future(engine.store.start_flush())
 
 

@@ -74,7 +74,8 @@ class Rows(Displayed, Sequence[T], Generic[T]):
 
     def _settle(self) -> None:
         """Wait until everything accepted before is in the tables."""
-        self._engine.notifier.wait(self._engine.pending.all_routed, 5.0)
+        pending, accepted = self._engine.pending, self._engine.pending.accepted
+        self._engine.notifier.wait(lambda: pending.is_routed(accepted), 5.0)
         self._engine.store.flush()
 
     def frame(self) -> pd.DataFrame:

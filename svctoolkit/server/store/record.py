@@ -202,6 +202,7 @@ def _same(value: Any) -> Any:
     return value
 
 
+@lru_cache(256)  # the events of a request have the same
 def time_of(seconds: float) -> datetime:
     """Return the datetime for a time in the store."""
     return datetime.fromtimestamp(seconds, UTC)

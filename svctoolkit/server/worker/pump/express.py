@@ -86,11 +86,12 @@ class Express:
         sent = [(one.request, one.response, (one.message_id,)) for one in ready if one.request and one.response]
         if sent and not self._recorder.record(sent, destination=self.route.destination.key, run=ready[0].task.run):
             return [], [], dict(call)  # somebody has configured an answer just now
+        since = at.timestamp()
         fates: list[Fate] = []
         requests: list[SentRequest] = []
         for one in ready:
             place = None if one.request is None else first + len(requests)
-            fates.append(self._fate(one, at, place))
+            fates.append(self._fate(one, at, since, place))
             if one.response is not None:
                 requests.append(self._request(one, one.response.status, at))
         return fates, requests, others
@@ -163,14 +164,14 @@ class Express:
         stored = {"response": response_value(response), "headers": dict(response.headers)}
         return _Served(response, self._mask(stored))
 
-    def _fate(self, one: _Ready, at: datetime, place: int | None) -> Fate:
+    def _fate(self, one: _Ready, at: datetime, since: float, place: int | None) -> Fate:
         task, sent = one.task, place is not None
         return Fate(
             seq=task.seq, type=task.type, name=task.name, source=task.source, destination=self.route.destination.key,
             transformed=one.transformed,
             status="delivered" if sent else "filtered", by="" if sent else "dest_transform",
             reason="" if sent else NOTHING_SENT, attempts=1, run=task.run, at=at, outcome="delivered" if sent else "",
-            delivery=place, place=0 if sent else None, since=at.timestamp(), user=task.user,
+            delivery=place, place=0 if sent else None, since=since, user=task.user,
         )  # fmt: skip
 
     def _request(self, one: _Ready, status: int, at: datetime) -> SentRequest:
