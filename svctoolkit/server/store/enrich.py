@@ -79,7 +79,7 @@ def enrich(
     event["rudderId"] = rudder_id(*ids)
     if not event.get("request_ip"):
         event["request_ip"] = ip
-    now = iso(received)
+    now = _received_at(received)
     original = event["originalTimestamp"] = _time(event.get("originalTimestamp")) or now
     sent = event["sentAt"] = _time(event.get("sentAt")) or now
     # The difference is the time that the event waited at the client, whatever its clock shows.
@@ -88,6 +88,11 @@ def enrich(
         _correct_time(received, original, sent) if wrong_clock else now
     )
     event["receivedAt"] = now
+
+
+@lru_cache(64)  # the events of a request have the same
+def _received_at(received: datetime) -> str:
+    return iso(received)
 
 
 def _time(value: Any) -> str:
