@@ -198,7 +198,8 @@ def test_a_user_without_a_home_directory_can_start(tmp_path: Path):
     script = tmp_path / "program.py"
     # What is imported later is imported first: this user may not be able to read Python's own files.
     start = """
-import encodings.idna, datetime, gzip, hashlib, http.client, os, platform, platformdirs.unix, urllib.request
+import encodings.idna, datetime, gzip, hashlib, http.client, locale, logging, os, platform, platformdirs.unix
+import urllib.request
 from svctoolkit.sdk import ServiceClient
 os.setgid(54321), os.setuid(54321), os.environ.pop("HOME", None)
 """
