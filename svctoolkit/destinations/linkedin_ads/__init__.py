@@ -26,6 +26,7 @@ from svctoolkit.destinations import (
 )
 from svctoolkit.destinations._families.oauth_answers import judge_account
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     EMAIL,
     FIRST_NAME,
@@ -36,11 +37,13 @@ from svctoolkit.mapping import (
     Missing,
     NotConfigured,
     Table,
+    WrongValue,
     check_age,
+    converter,
     event_name,
-    hash_text,
     leading_number,
     moment,
+    sha256,
     text,
     trait,
     value_of,
@@ -100,7 +103,17 @@ USER_INFO = Table(
         "countryCode": trait("address.countryCode", "countryCode"),
     }
 )
-_plain_address, _hashed_address, _time = getter(EMAIL), getter(hash_text(EMAIL)), getter(TIME)
+
+
+@converter
+def hash_address(value: Json) -> str:
+    """Return the SHA-256 of an e-mail address."""
+    if not isinstance(value, str):
+        raise WrongValue("an e-mail address, as a string", value, case="text")
+    return sha256(value)
+
+
+_plain_address, _hashed_address, _time = getter(EMAIL), getter(hash_address(EMAIL)), getter(TIME)
 _currency, _message_id = getter("properties.currency"), getter("messageId")
 
 #: IDs of a user that an external ID of the same type gives
