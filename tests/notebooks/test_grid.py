@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.widgets import DataGrid
+from svctoolkit.widgets._base.grid import grid as grid_module
 from svctoolkit.widgets._base.grid.grid import Grid
 from svctoolkit.widgets._base.grid.rows import Rows, frame_of
 from tests.notebooks.controls import grid, lines, pick, search, words
@@ -172,3 +174,11 @@ def test_a_selection_is_in_place_of_values_of_any_type() -> None:
 
     assert explorer.selected["a"] == 1.5
     assert len(heard) == 1
+
+
+def test_the_view_needs_nothing_but_its_model() -> None:
+    """No other files and no network: it works in every page that runs anywidgets, offline."""
+    view = (Path(grid_module.__file__).parent / "view.js").read_text("utf-8")
+
+    assert "export default { render }" in view
+    assert [word for word in ("import", "fetch", "http", "eval(") if word in view] == []
