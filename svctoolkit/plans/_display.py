@@ -8,7 +8,6 @@ from svctoolkit.displayed import shows
 from svctoolkit.plans.covering import PlanCoverage
 from svctoolkit.plans.fields import fields
 from svctoolkit.plans.model import Plan, Verdict
-from svctoolkit.plans.pictures import coverage_map
 from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.text import limits_text
 
@@ -69,4 +68,4 @@ def coverage_text(item: PlanCoverage) -> str:
 def coverage_page(item: PlanCoverage) -> Html:
     """Show a heat map of events and groups, and what is missing."""
     missing = display.table(("group", "missing"), item.missing) if item.missing else Html("")
-    return display.page(coverage_map(item.covered, item.missing).html(), missing)
+    return display.page(item.picture().html(), missing)

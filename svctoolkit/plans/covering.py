@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
+from svctoolkit.pictures import HeatMap
 from svctoolkit.plans.coverage import event_items, plan_items
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.pictures import coverage_map
@@ -34,7 +35,11 @@ class PlanCoverage(Displayed):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Return the heat map as matplotlib axes. Raises `ConfigError` without `svctoolkit[plot]`."""
-        return coverage_map(self.covered, self.missing).plot(ax)
+        return self.picture().plot(ax)
+
+    def picture(self) -> HeatMap:
+        """Return a heat map of events and groups."""
+        return coverage_map(self.covered, self.missing)
 
     def __repr__(self) -> str:
         return render(self, "text")

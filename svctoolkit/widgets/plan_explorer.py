@@ -9,7 +9,7 @@ from typing import Any
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.json_types import Json
-from svctoolkit.plans import FORWARDING, Plan, Settings, Verdict
+from svctoolkit.plans import FORWARDING, Plan, PlanCoverage, Settings, Verdict
 from svctoolkit.plans.coverage import EVENTS, PROPERTIES, event_items, plan_items
 from svctoolkit.plans.fields import fields, section_of, values_at
 from svctoolkit.plans.generate import conforming_events
@@ -58,6 +58,11 @@ class PlanExplorer(controls.Explorer):
     def events(self) -> list[dict[str, Json]]:
         """The events of the selected name, those with violations first."""
         return [dict(event) for event, _ in self.state.events.get(self._name.value, ())]
+
+    @property
+    def coverage(self) -> PlanCoverage:
+        """What the events cover of the plan, as `svctoolkit.plans.cover` returns it."""
+        return self.state.coverage
 
     def static(self) -> Html:
         """The overview and the violations."""
@@ -152,7 +157,13 @@ class PlanState:
             rows.append((title, state, count, sum(finding.count for finding in found), where))
         survey = self.survey
         caption = f"{survey.checked:,} events, {survey.violated:,} with violations, {survey.dropped:,} dropped"
-        return display.table(("event", "state", "received", "violations", "planned at"), rows, caption=caption)
+        table = display.table(("event", "state", "received", "violations", "planned at"), rows, caption=caption)
+        return Html(table + self.coverage.picture().html())
+
+    @property
+    def coverage(self) -> PlanCoverage:
+        """What the events cover of the plan."""
+        return PlanCoverage(self.plan, self._touched)
 
     def properties(self, title: str) -> Html:
         """One row for each planned property, with the number of events that have it."""

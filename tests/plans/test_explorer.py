@@ -35,6 +35,8 @@ def test_planned_and_actual_events_are_compared(plan: Plan) -> None:
     assert "2 of 3" in explorer.state.properties("track 'Order Paid'")
     assert "identify" in explorer.state.absent
     assert "Order Paid: card" in explorer.state.absent
+    assert ("properties", "Order Paid: card") in explorer.coverage.missing
+    assert "Coverage of the tracking plan" in shown
     explorer.close()
 
 
