@@ -59,7 +59,7 @@ class Express:
 
     def __init__(self, pipeline: Pipeline, route: Route, recorder: Recorder, *, masked: bool) -> None:
         self.route, self._recorder, self._masked = route, recorder, masked
-        self._context: Context = pipeline.context_of(route)
+        self._pipeline = pipeline
         self._limit = pipeline.workspace.data_plane.limits.answer
         self._templates = Templates()
         self._heads: dict[int, tuple[object, _Head]] = {}
@@ -76,8 +76,9 @@ class Express:
         others: dict[Task, Mapping[str, Json]] = {}
         behind: set[str] = set()
         ready: list[_Ready] = []
+        context = self._pipeline.context_of(self.route)  # with the current tokens of its account
         for task, event in call.items():
-            made = None if task.owner in behind else self._make(task, event)
+            made = None if task.owner in behind else self._make(task, event, context)
             if made is None:
                 behind.add(task.owner)
                 others[task] = event
@@ -96,7 +97,7 @@ class Express:
                 requests.append(self._request(one, one.response.status, at))
         return fates, requests, others
 
-    def _make(self, task: Task, event: Mapping[str, Json]) -> _Ready | None:
+    def _make(self, task: Task, event: Mapping[str, Json], context: Context) -> _Ready | None:
         """Map an event, and pack its exchange; None if it is not one JSON request, or has secrets to mask."""
         message_id = str(event.get("messageId"))
         transformed: Sequence[Mapping[str, Any]] | None = None
@@ -107,7 +108,7 @@ class Express:
             event = output.events[0]
             transformed = [self.route.masker.mask(event)] if self._masked else [event]
         try:
-            payloads: Sequence[Mapping[str, Any]] = dest_transform.run(event, self.route, self._context)
+            payloads: Sequence[Mapping[str, Any]] = dest_transform.run(event, self.route, context)
             found = self._templates.find(payloads[0]) if len(payloads) == 1 else None
         except Exception:  # noqa: BLE001 - it fails again in the usual way, which reports it
             return None
