@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -13,23 +12,10 @@ import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.policies.tables import Tables
-from svctoolkit.results.texts import open_texts
+from svctoolkit.results.texts import open_json, open_texts
 from svctoolkit.simulations import Loss
 
 _encoder = msgspec.json.Encoder()
-_raw = msgspec.json.Decoder(msgspec.Raw)  # checks JSON, and makes no values of it
-# A text that begins like an object or a list. In JSON, no quote that ends a text is followed by a bracket.
-_JSON_TEXT = re.compile(rb'(?<!\\)"[\[{](?:[^"\\]++|\\.)*+"')
-
-
-def _open(text: re.Match[bytes]) -> bytes:
-    """Return the JSON that a text contains, or the text if it is something else."""
-    try:
-        content: str = msgspec.json.decode(text[0])
-        _raw.decode(content)
-    except (ValueError, RecursionError):
-        return text[0]
-    return content.encode("utf-8", "replace")
 
 
 @dataclass(frozen=True)
@@ -51,7 +37,7 @@ class Arrival:
         """
         if self._encoded is None or b"\\" not in self._encoded:
             return self._encoded
-        opened = _JSON_TEXT.sub(_open, self._encoded)
+        opened = open_json(self._encoded)
         return None if b"\\" in opened else opened
 
     @cached_property

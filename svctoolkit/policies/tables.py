@@ -23,7 +23,7 @@ import msgspec
 from svctoolkit.errors import ConfigError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.results.texts import open_texts
+from svctoolkit.results.texts import open_json, open_texts
 from svctoolkit.sqlite import Connection
 
 SECONDS: Final = 20.0  # of a query
@@ -72,7 +72,7 @@ class Sheets:
         if names is None:
             return
         of = Event(event)
-        for payload in map(open_texts, payloads):
+        for payload in map(_open, payloads):
             values = _values(payload, names, self._last[destination])
             head = [of.id, of.name or of.type, of.type, destination, place]
             self._rows.append((destination, mask(head), {name: mask(value) for name, value in values.items()}))
@@ -278,10 +278,21 @@ def _stored(value: Json) -> Any:
     return msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
 
 
+def _open(payload: Json) -> Json:
+    """Return a payload with objects and lists instead of texts that are their JSON."""
+    try:
+        encoded = msgspec.json.encode(payload)
+        opened = open_json(encoded)
+        return payload if opened == encoded and type(payload) is dict else msgspec.json.decode(opened)
+    except (TypeError, ValueError, RecursionError):  # not JSON
+        return open_texts(payload)
+
+
 def _values(payload: Json, names: Sequence[str], last: set[str]) -> dict[str, Json]:
     """Return the values of the members with these names."""
     found: dict[tuple[str, ...], list[Json]] = {}
-    _collect(payload, (), last, found)
+    if isinstance(payload, (dict, list)):
+        _collect(payload, (), last, found)
     values: dict[str, Json] = {}
     for name in names:
         steps = tuple(name.split("."))
@@ -296,15 +307,16 @@ def _values(payload: Json, names: Sequence[str], last: set[str]) -> dict[str, Js
 
 def _collect(value: Json, path: tuple[str, ...], last: set[str], found: dict[tuple[str, ...], list[Json]]) -> None:
     """Add the values of members whose names are among `last`, by their path without indexes."""
-    if isinstance(value, Mapping):
+    if type(value) is dict:  # as JSON is decoded
         for key, inner in value.items():
             if key in last:
                 found.setdefault((*path, key), []).append(inner)
-            if isinstance(inner, (Mapping, list)):
+            if type(inner) is dict or type(inner) is list:
                 _collect(inner, (*path, key), last, found)
-    elif isinstance(value, list):
+    else:
         for inner in value:
-            _collect(inner, path, last, found)
+            if type(inner) is dict or type(inner) is list:
+                _collect(inner, path, last, found)
 
 
 def reads_of(checks: Iterable[Mapping[str, frozenset[str]]]) -> dict[str, frozenset[str]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 from svctoolkit.json_types import Json
 
+_raw = msgspec.json.Decoder(msgspec.Raw)  # checks JSON, and makes no values of it
+# A text that begins like an object or a list. In JSON, no quote that ends a text is followed by a bracket.
+_JSON_TEXT = re.compile(rb'(?<!\\)"[\[{](?:[^"\\]++|\\.)*+"')
 _DEEPEST = 30  # levels of objects, lists and texts in texts
 
 
@@ -39,3 +43,26 @@ def content_of(text: str) -> Any:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError):  # not JSON, not Unicode, or nested too deeply
         return None
+
+
+def open_json(text: bytes) -> bytes:
+    """Return JSON in which texts that are the JSON of an object or a list are replaced by what they contain.
+
+    Like `open_texts`, and much faster: no value is visited in Python. Texts that begin with spaces stay texts.
+    """
+    for _ in range(_DEEPEST):
+        opened = _JSON_TEXT.sub(_inner, text)
+        if opened == text:
+            break
+        text = opened
+    return text
+
+
+def _inner(text: re.Match[bytes]) -> bytes:
+    """Return the JSON that a text contains, or the text if it is something else."""
+    try:
+        content: str = msgspec.json.decode(text[0])
+        _raw.decode(content)
+    except (ValueError, RecursionError):
+        return text[0]
+    return content.encode("utf-8", "replace")

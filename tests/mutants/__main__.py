@@ -76,7 +76,7 @@ ABOUT = {
     ],
     "plans": ["tests/plans"],
     "history": ["tests/test_history.py"],
-    "policies": ["tests/test_policies.py"],
+    "policies": ["tests/test_policies.py", "tests/test_whole_policies.py"],
     "pictures": ["tests/test_pictures.py"],
     "profile": ["tests/test_profile.py"],
     "project": ["tests/test_import.py", "tests/test_cli.py"],
