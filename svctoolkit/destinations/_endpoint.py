@@ -207,17 +207,15 @@ class Endpoint:
         headers: Mapping[str, Json],
         context: Context | None,
     ) -> Payload:
-        # Every event comes through here, and most requests add nothing: payloads share the common headers, which
-        # nothing may change, and `Payload.to_dict` copies them.
+        # Every event comes through here, and most requests add nothing. Headers are copied all the same: what one
+        # mapping changes in its payload may not reach the next one.
         url, all_headers, all_params = settings.__dict__.get(self._key) or self._common(settings)
         if self._token:
             all_headers = self._with_token(all_headers, context)
         if path:
             url = f"{url}/{path}"
-        if headers:
-            all_headers = {**all_headers, **headers}
-        if params:
-            all_params = {**all_params, **params}
+        all_headers = {**all_headers, **headers} if headers else {**all_headers}
+        all_params = {**all_params, **params} if params or all_params else {}
         if self._body == "json":
             return Payload(endpoint=url, method=method, headers=all_headers, params=all_params, json=body)
         content = {} if body is None else {self._body: body}

@@ -17,8 +17,9 @@ def blocks(language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.splitlines()[0][:40])
-def test_the_python_of_the_page_runs(code: str) -> None:
-    """Each block separately, with its assertions."""
+def test_the_python_of_the_page_runs(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each block separately, with its assertions, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
     exec(compile(code, "warehouse.md", "exec", dont_inherit=True), {"__name__": "page"})
 
 
