@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from importlib import metadata
@@ -11,9 +12,8 @@ from shutil import which
 
 import pytest
 
-from svctoolkit import Workspace
-from svctoolkit.cli import main
-from svctoolkit.cli.commands import doctor
+from svctoolkit import Workspace, __version__
+from svctoolkit.cli import _extras, main
 from svctoolkit.errors import InvalidWorkspace, WorkspaceNotes
 
 FILE = """
@@ -149,7 +149,34 @@ def test_doctor_names_what_is_missing_and_too_old(
     assert f"msgspec {metadata.version('msgspec')} is too old (>=99); nowhere-to-be-found is not installed" in said
     assert "(pip install 'svctoolkit[warehouse]')" in said
     assert said.rstrip().endswith("missing: packages")
-    assert doctor._numbers("2026.8.0rc1") == (2026, 8, 0)
+    assert _extras.numbers("2026.8.0rc1") == (2026, 8, 0)
+
+
+def test_the_version_shows_which_extras_are_installed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As text, with the command that installs a missing one, and as data; those for development are left out."""
+    wanted = ["msgspec>=0.19", "pytest>=8; extra == 'pytest'", "nowhere-to-be-found>=1; extra == 'lost'"]
+    wanted.append("ruff>=0.8; extra == 'test'")
+    monkeypatch.setattr(metadata, "requires", lambda _name: wanted)
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"svctoolkit {__version__}",
+        "extras: pytest",
+        "no lost: nowhere-to-be-found is not installed (pip install 'svctoolkit[lost]')",
+    ]
+    assert main(["--version", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "svctoolkit": __version__,
+        "python": platform.python_version(),
+        "extras": {
+            "lost": {"installed": False, "packages": {"nowhere-to-be-found": None}},
+            "pytest": {"installed": True, "packages": {"pytest": metadata.version("pytest")}},
+        },
+    }
+    assert main(["--version", "--jsno"]) == 4
+    assert "unknown option --jsno of svctoolkit --version. Did you mean '--json'?" in capsys.readouterr().err
 
 
 def words(*begun: str) -> list[str]:

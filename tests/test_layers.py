@@ -141,7 +141,7 @@ ROOMS = {
     "sources": "_request _memory _webhook _values _dates _times _define _message _gateway _examples *",
     "runner": "expect steps suite coverage planes attempts report record _display run over_http",
     "cli": (
-        "_command _terminal _progress _parser _completion _main _inputs _exports _revision _log "
+        "_command _terminal _progress _parser _completion _extras _main _inputs _exports _revision _log "
         "_reports _result _violations _watching _site _webhooks _source_types commands"
     ),
 }

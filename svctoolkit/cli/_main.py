@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -63,8 +65,7 @@ def _run(arguments: Sequence[str]) -> int:
         _terminal.out(_help())
         return Exit.OK
     if name in ("-V", "--version"):
-        _terminal.out(f"svctoolkit {__version__}")
-        return Exit.OK
+        return _version(rest)
     if name.startswith("-"):
         raise UsageError(f"unknown option {name} before the command.{did_you_mean(name, ['--help', '--version'])}")
     command = COMMANDS[name]
@@ -104,6 +105,38 @@ def _variable(name: str, value: str | None) -> Iterator[None]:
             os.environ.pop(name, None)
         else:
             os.environ[name] = before
+
+
+def _version(arguments: Sequence[str]) -> int:
+    """Print the version, and which extras are installed: as text, or with `--json` as data."""
+    from svctoolkit.cli import _extras
+
+    for argument in arguments:
+        if argument != "--json":
+            raise UsageError(f"unknown option {argument} of svctoolkit --version.{did_you_mean(argument, ['--json'])}")
+    extras = {name: packages for name, packages in sorted(_extras.requirements().items()) if name}
+    missing = {name: [item.problem for item in packages if item.problem] for name, packages in extras.items()}
+    if arguments:
+        data = {
+            "svctoolkit": __version__,
+            "python": platform.python_version(),
+            "extras": {
+                name: {
+                    "installed": not missing[name],
+                    "packages": {item.name: item.version or None for item in packages},
+                }
+                for name, packages in extras.items()
+            },
+        }
+        _terminal.out(json.dumps(data, indent=2))
+        return Exit.OK
+    _terminal.out(f"svctoolkit {__version__}")
+    if installed := [name for name in extras if not missing[name]]:
+        _terminal.out(f"extras: {', '.join(installed)}")
+    for name in extras:
+        if missing[name]:
+            _terminal.out(f"no {name}: {'; '.join(missing[name])} (pip install 'svctoolkit[{name}]')")
+    return Exit.OK
 
 
 class _WarningPrinter:

@@ -3,7 +3,7 @@
     @given(svctoolkit.events.strategies.track())
     def test_no_event_breaks_the_mapping(event): ...
 
-They need Hypothesis, which this package does not install: `pip install hypothesis`.
+They need Hypothesis, which is optional: `pip install 'svctoolkit[pytest]'`.
 """
 
 from __future__ import annotations

@@ -98,14 +98,14 @@ def search_losses(
     """Return, for every rule of the destinations by which records get lost, the smallest events that the plan allows.
 
     `to` and `workspace` are those of `find_losses`. `tries` is how many events are tried for each destination; more
-    find more. The search is the same each time. It needs Hypothesis (`pip install hypothesis`).
+    find more. The search is the same each time. It needs Hypothesis (`pip install 'svctoolkit[pytest]'`).
 
     Raises `ConfigError` without it, and the errors of `find_losses`.
     """
     try:
         from svctoolkit.lost.candidates import Candidates
     except ModuleNotFoundError as error:
-        raise ConfigError("searching events of a plan requires Hypothesis: pip install hypothesis") from error
+        raise ConfigError("searching events of a plan requires Hypothesis: pip install 'svctoolkit[pytest]'") from error
     names, chosen = [to] if isinstance(to, str) else list(to), check_level(level)
     shop = workspace_of(names, chosen) if workspace is None else workspace.at_level(chosen)
     keys = list(shop.destinations) if workspace is None else destinations_of(shop, names, chosen)

@@ -3,7 +3,7 @@
     @given(strategies.conforming(plan))
     def test_no_planned_event_breaks_the_mapping(event): ...
 
-They need Hypothesis, which is not installed with this package: `pip install hypothesis`.
+They need Hypothesis, which is optional: `pip install 'svctoolkit[pytest]'`.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import re
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -12,12 +11,9 @@ from importlib import metadata
 from typing import Literal, NamedTuple
 
 from svctoolkit import __version__
+from svctoolkit.cli import _extras
 from svctoolkit.cli._command import Command, Exit
 
-_PACKAGE = "svctoolkit"
-_DEVELOPMENT = ("test", "bench")  # extras for work on svctoolkit itself
-_REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*([^;]*)(?:;(.*))?")
-_EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 _SIGNS = {"ok": "✓", "missing": "✗", "note": "–"}
 
 
@@ -51,7 +47,8 @@ def _run(_args: argparse.Namespace) -> int:
 
 def _python() -> Iterator[Finding]:
     yield Finding("ok", "svctoolkit", __version__)
-    least = _lowest(str(metadata.metadata(_PACKAGE)["Requires-Python"])) if _is_installed(_PACKAGE) else ()
+    wanted = str(metadata.metadata(_extras.PACKAGE)["Requires-Python"]) if _extras.is_installed(_extras.PACKAGE) else ""
+    least = _extras.lowest(wanted)
     text = f"{platform.python_version()} ({sys.executable})"
     if sys.version_info[: len(least)] < least:
         yield Finding("missing", "Python", f"{text}; {'.'.join(map(str, least))} or newer is required")
@@ -62,59 +59,17 @@ def _python() -> Iterator[Finding]:
 
 def _packages() -> Iterator[Finding]:
     """Yield the required packages in one line if they are all there, and a line per optional group."""
-    if not _is_installed(_PACKAGE):
+    groups = _extras.requirements()
+    if not groups:
         yield Finding("note", "packages", "svctoolkit is not installed as a package, so its requirements are unknown")
-        return
-    groups: dict[str, list[tuple[str, str]]] = {"": []}
-    for requirement in metadata.requires(_PACKAGE) or ():
-        match = _REQUIREMENT.match(requirement)
-        if match is None:
-            continue
-        extra = _EXTRA.search(match[3] or "")
-        if match[3] and extra is None:  # for other systems or versions of Python
-            continue
-        group = extra[1] if extra else ""
-        if group not in _DEVELOPMENT and match[1].lower() != _PACKAGE:
-            groups.setdefault(group, []).append((match[1], match[2].strip()))
     for group, packages in groups.items():
-        wrong = [text for name, wanted in packages if (text := _problem(name, wanted))]
+        wrong = [package.problem for package in packages if package.problem]
         if not wrong:
-            yield Finding("ok", group or "packages", ", ".join(f"{name} {_version(name)}" for name, _ in packages))
+            yield Finding("ok", group or "packages", ", ".join(f"{item.name} {item.version}" for item in packages))
         elif group:
             yield Finding("note", group, f"{'; '.join(wrong)} (pip install 'svctoolkit[{group}]')")
         else:
             yield Finding("missing", "packages", "; ".join(wrong))
-
-
-def _problem(name: str, wanted: str) -> str:
-    """Why a package does not fit; an empty text if it does."""
-    if not _is_installed(name):
-        return f"{name} is not installed"
-    least = _lowest(wanted)
-    older = _numbers(_version(name))[: len(least)] < least
-    return f"{name} {_version(name)} is too old ({wanted})" if older else ""
-
-
-def _is_installed(name: str) -> bool:
-    try:
-        metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
-
-
-def _version(name: str) -> str:
-    return metadata.version(name)
-
-
-def _lowest(wanted: str) -> tuple[int, ...]:
-    match = re.search(r">=\s*([\d.]+)", wanted)
-    return _numbers(match[1]) if match else ()
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, match[0].split("."))) if match else ()
 
 
 def _sandbox() -> Iterator[Finding]:

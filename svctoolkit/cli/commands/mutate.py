@@ -113,7 +113,7 @@ def _judge_by_pytest(args: argparse.Namespace) -> tuple[Project, Result] | Exit:
     from svctoolkit.cli._progress import Progress
 
     if not find_spec("pytest"):
-        raise UsageError("--runner pytest needs pytest: pip install pytest")
+        raise UsageError("--runner pytest needs pytest: pip install 'svctoolkit[pytest]'")
     from svctoolkit.pytest_plugin.mutation import Tests, with_tests
 
     judged: list[tuple[Project, Result] | Exit] = []

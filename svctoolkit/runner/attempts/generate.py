@@ -32,7 +32,7 @@ def generate(step: Step, perform: Callable[[Step, int], StepOutcome]) -> StepOut
 
         from svctoolkit.events import strategies
     except ImportError as error:
-        raise ToolkitError("`generate` needs Hypothesis: pip install hypothesis") from error
+        raise ToolkitError("`generate` needs Hypothesis: pip install 'svctoolkit[pytest]'") from error
     spec = step.spec.generate
     assert spec is not UNSET  # noqa: S101 - the caller has checked
     event = events.sample(spec.like) if isinstance(spec.like, str) else spec.like
