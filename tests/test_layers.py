@@ -131,8 +131,8 @@ ROOMS = {
         "forwarding application serving plane _display announcement collector foreground"
     ),
     "server.worker": (
-        "notifier backoff timers threads task rows watchdog knobs checks feed journal waiting pending calls pump "
-        "lanes router deliveries engine"
+        "notifier backoff timers threads lost_values task rows watchdog knobs checks feed journal waiting pending "
+        "calls pump lanes router deliveries engine"
     ),
     "transformations": (
         "_contract _display callables _types _trust _channel _frames _integers _layers _memory _requests _process "

@@ -11,6 +11,7 @@ Other comparisons ask another question, and say in their docstring which one.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -19,6 +20,7 @@ from svctoolkit.displayed import Displayed, shorten
 from svctoolkit.json_types import Json
 from svctoolkit.results._types import ABSENT
 
+_INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 _WIDTH = 200  # characters of a value that are shown
 _CONTEXT = 40  # of these, before the first difference
@@ -27,6 +29,11 @@ ORDER = " (order)"
 #: Pairs of indexes of the elements of two lists that are compared with each other, by the index in the first.
 Pairs: TypeAlias = list[tuple[int, int]]
 Pairing: TypeAlias = Callable[[Sequence[Json], Sequence[Json]], Pairs]
+
+
+def general(path: str) -> str:
+    """Return a dotted path with `*` for every index, to group changes and losses across events."""
+    return _INDEX.sub("*", path) or "(all)"
 
 
 @dataclass(frozen=True, slots=True)

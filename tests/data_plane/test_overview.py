@@ -11,6 +11,7 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
+from svctoolkit.displayed import render
 from svctoolkit.server import Backoff
 
 SECRET = "s3cr3t-k3y"
@@ -135,6 +136,51 @@ def test_transformations_show_their_last_error(busy: DataPlane) -> None:
     assert (found["key"], found["destinations"], found["errors"]) == ("check", ["crm"], 1)
     assert (found["last"]["seq"], found["last"]["destination"]) == (3, "crm")
     assert "no u3 here" in found["last"]["reason"]
+
+
+ENRICH = """
+export function transformEvent(event) {
+  event.items = event.items.map((item) => ({
+    id: item.id,
+    cents: item.price * 100,
+  }));
+  return event;
+}
+"""
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_values_that_code_loses_without_an_error_are_counted(tmp_path: Path, *, stored: bool) -> None:
+    """Of delivered events, with the line that writes them; each fate has its own, and the timeline shows them."""
+    (tmp_path / "enrich.js").write_text(ENRICH)
+    workspace = Workspace("shop")
+    workspace.transformation("enrich", file=tmp_path / "enrich.js")
+    for key in ("crm", "mail"):
+        config = {"webhookUrl": f"https://{key}.example/in"}
+        workspace.destination(key, "WEBHOOK", config=config, transformation="enrich" if key == "crm" else None)
+    workspace.source("web", destinations=["crm", "mail"])
+    with DataPlane(workspace, listen=False, store=tmp_path / "plane.db" if stored else None) as plane:
+        for number in range(1, 5):
+            items = [{"id": 1, "price": 2}, {"id": 2}, {"id": 3}][: 1 if number == 1 else 3]
+            plane.send({"type": "track", "event": "Order", "userId": "u1", "items": items}, source="web")
+        plane.drain()
+        (state,) = get(plane, "/inspect/transformations")["items"]
+        fates = [fate for fate in plane.fates if fate.destination == "crm"]
+        whole, about = get(plane, "/inspect/arrivals/1"), get(plane, "/inspect/arrivals/2")
+        page = plane.ingest("GET", "/console/events/2").text
+
+    at = f"{tmp_path / 'enrich.js'}:5"
+    text = f"delivered, but 3 lost items.*.cents ({at}: NaN becomes null)"
+    assert state["losses"] == [
+        {"destination": "crm", "path": "items.*.cents", "value": "NaN", "becomes": "null", "events": 3, "seq": 2,
+         "at": at, "text": text},
+    ]  # fmt: skip
+    lost = [{"path": f"items.{n}.cents", "value": "NaN", "becomes": "null", "output": 0} for n in (1, 2)]
+    assert [fate.losses for fate in fates] == [None, lost, lost, lost]
+    assert [fate.get("losses") for fate in about["fates"]] == [lost, None]
+    assert all("losses" not in fate for fate in whole["fates"])
+    assert "items.2.cents: the user code returns NaN, which becomes null" in page
+    assert "items.2.cents: the user code returns NaN, which becomes null" in render(fates[1])
 
 
 def test_runs_are_listed_newest_first(busy: DataPlane) -> None:

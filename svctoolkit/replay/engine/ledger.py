@@ -13,12 +13,12 @@ from svctoolkit.pipeline import Passage
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.review.fingerprints import Seen, identified
 from svctoolkit.replay.review.review import Review
-from svctoolkit.replay.tally.differences import LOST, Difference, Outcome, general, json_type
+from svctoolkit.replay.tally.differences import LOST, Difference, Outcome, json_type
 from svctoolkit.replay.tally.exposure import delivered_personal_data, new_personal_data
 from svctoolkit.replay.tally.rows import Columns
 from svctoolkit.replay.tally.tally import NEWLY_LOST, Example, Group, Sum, add_counts
 from svctoolkit.results import ABSENT
-from svctoolkit.results.changes import Change
+from svctoolkit.results.changes import Change, general
 from svctoolkit.secrets import Masker
 
 _SHOWN = 30  # changes per example

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from svctoolkit.replay.tally.differences import Difference, Outcome, difference, general
+from svctoolkit.replay.tally.differences import Difference, Outcome, difference
 from svctoolkit.replay.tally.stability import is_fixed, settle
-from svctoolkit.results.changes import Change
+from svctoolkit.results.changes import Change, general
 
 Run: TypeAlias = Callable[[], Sequence[Outcome]]
 _TICK = 0.003  # seconds, enough for the clocks of user code to advance

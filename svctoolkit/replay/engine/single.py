@@ -12,9 +12,9 @@ from svctoolkit.events import Event
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.pipeline.writers import locate_value
 from svctoolkit.replay.records.record import Record, paths_of
-from svctoolkit.replay.tally.differences import general
 from svctoolkit.replay.tally.tally import Example
 from svctoolkit.results import steps
+from svctoolkit.results.changes import general
 from svctoolkit.secrets import Masker
 from svctoolkit.transformations import CodeLoss
 from svctoolkit.warehouse import Loss

@@ -14,10 +14,11 @@ from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, Record, split_place
 from svctoolkit.replay.results.results import Comparison, Replayed
-from svctoolkit.replay.tally.differences import general, json_type
+from svctoolkit.replay.tally.differences import json_type
 from svctoolkit.replay.tally.rows import Columns as RowColumns
 from svctoolkit.replay.tally.tally import Group
 from svctoolkit.results import ABSENT
+from svctoolkit.results.changes import general
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -14,7 +13,7 @@ from svctoolkit.pipeline import Passage, Stages
 from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.tally.alignment import align
 from svctoolkit.results import ABSENT, EventResult
-from svctoolkit.results.changes import ORDER, Change, changes, unpaired
+from svctoolkit.results.changes import ORDER, Change, changes, general, unpaired
 from svctoolkit.results.texts import open_texts
 
 Status = Literal["delivered", "dropped", "failed", "filtered", "off", "unmapped"]
@@ -26,8 +25,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 PAYLOAD = "payload"
 #: The path of a change in what a simulated destination loses begins so; the id of the rule follows.
 LOST = "lost."
-
-_INDEX = re.compile(r"(?:(?<=\.)|^)\d+(?=\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +145,6 @@ def _changes(before: list[Any], after: list[Any]) -> Iterator[Change]:
         yield from changes(before[i], after[j], pairing=align)
     for change in unpaired(before, after, pairs, PAYLOAD):
         yield Change(PAYLOAD, change.before, change.after) if ORDER not in change.path else change
-
-
-def general(path: str) -> str:
-    """Return the path with `*` for every index, to group changes across events."""
-    return _INDEX.sub("*", path) or "(all)"
 
 
 def json_type(value: Json) -> str:

@@ -14,6 +14,7 @@ from svctoolkit.display import Html, Step, pill
 from svctoolkit.json_types import Json
 from svctoolkit.pictures import Attempt, TimeLine
 from svctoolkit.server.inspect._display import fate as fate_pill
+from svctoolkit.server.inspect._display import loss_text
 from svctoolkit.server.inspect.exchange import request_of
 
 _STAGES = ("user_transform", "dest_transform", "send_to_destination")
@@ -34,7 +35,7 @@ _OPEN = ("failed", "dead", "dropped", "pending")
 def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
     """Render the content of `/inspect/arrivals/{seq}` as HTML: what happened to the event, one stop after another.
 
-    Destinations where it failed come first and are open; delivered ones are folded.
+    Destinations where it failed come first and are open; delivered ones without lost values are folded.
     """
     fates = sorted(about["fates"], key=lambda fate: (_WORST.index(str(fate["status"])), str(fate["destination"])))
     alone = len(fates) == 1
@@ -43,7 +44,7 @@ def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
         *(_received(item) for item in about["events"]),
         *_attempts(about),
         *_violations(about["violations"]),
-        *(_fate(item, about, is_open=alone or item["status"] in _OPEN) for item in fates),
+        *(_fate(item, about, is_open=alone or item["status"] in _OPEN or bool(item.get("losses"))) for item in fates),
     )
 
 
@@ -118,7 +119,8 @@ def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any
     """Render one destination: the stages, what each changed, and the requests."""
     event = about["events"][0]["event"] if about["events"] else {}
     requests = [item for item in about["deliveries"] if item["destination"] == fate["destination"]]
-    lost = Html(f" {pill('lost', 'warning')}") if fate["lost"] else ""
+    losses = fate.get("losses") or ()
+    lost = Html(f" {pill('lost', 'warning')}") if fate["lost"] or losses else ""
     facts = _present(by=fate["by"], attempts=fate["attempts"] or "", outcome=fate["outcome"])
     why = f'<div class="why">{display.html(fate["reason"])}</div>' if fate["reason"] else ""
     payloads = [item["payload"] for item in requests if item["attempt"] == requests[0]["attempt"]]
@@ -128,6 +130,7 @@ def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any
         display.strip(_steps(fate, requests)),
         display.facts({name: value if isinstance(value, Html) else str(value) for name, value in facts.items()}),
         _cause(fate),
+        *(display.message(loss_text(loss), "warning") for loss in losses),
         *(display.message(loss["text"], "warning") for loss in fate["lost"]),
         _next_attempt(fate),
         *_changes(event, fate, payloads),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from svctoolkit.server.ingest.scan import excerpt
 from svctoolkit.server.inspect.latency import Latencies
 from svctoolkit.server.inspect.records import Delivery, Fate, Received, Rejected, Violation, Webhook
 from svctoolkit.server.inspect.views import Rows, View
+from svctoolkit.transformations import CodeLoss
 from svctoolkit.url_secrets import mask_http
 
 _SHOWN = 50  # maximum number of records in a table
@@ -60,6 +61,11 @@ def latencies_text(found: Latencies) -> str:
 @shows(Latencies)
 def latencies_page(found: Latencies) -> Html:
     return display.page(found.picture().html() or display.message("no requests", "info"))
+
+
+def loss_text(loss: Mapping[str, Json]) -> str:
+    """Return a sentence about a value that user code has lost, as a fate has it."""
+    return str(CodeLoss(loss["path"], loss["value"], loss["becomes"]))
 
 
 def fate(status: str) -> Html:
@@ -137,8 +143,9 @@ def of_fate(one: Fate) -> Html:
     if one.delivery is not None:
         facts["request"] = f"number {one.delivery}, position {one.place}"
     table = display.facts({k: masker.mask(v) for k, v in facts.items() if v})
+    lost = [display.message(loss_text(loss), "warning") for loss in masker.mask(list(one.losses or ()))]
     event = display.tree(masker.mask(dict(one.event)), masker.text(f"{one.type} {one.name}"))
-    return display.page(fate(one.status), table, event)
+    return display.page(fate(one.status), *lost, table, event)
 
 
 @shows(Violation)

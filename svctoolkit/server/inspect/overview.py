@@ -14,6 +14,7 @@ from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.inspect.arrivals import totals
+from svctoolkit.server.inspect.lost_values import Losses, LostState
 from svctoolkit.server.store.arrivals import runs, transformation_errors
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.records import fate_counts
@@ -100,7 +101,7 @@ class LastError(Struct, frozen=True):
 
 
 class TransformationState(Struct, frozen=True):
-    """A transformation, the destinations that use it, and how often it failed there."""
+    """A transformation, the destinations that use it, how often it failed there, and what delivered events lost."""
 
     key: str
     name: str
@@ -109,6 +110,7 @@ class TransformationState(Struct, frozen=True):
     destinations: list[str]
     errors: int
     last: LastError | None
+    losses: list[LostState]
 
 
 class RunState(Struct, frozen=True):
@@ -202,8 +204,8 @@ def _answer(answer: Answer) -> NextAnswer:
     )
 
 
-def transformation_states(engine: Engine) -> Json:
-    """Return every transformation, with its last error."""
+def transformation_states(engine: Engine, losses: Losses) -> Json:
+    """Return every transformation, with its last error and the values that it has lost."""
     errors = transformation_errors(engine.store)
     states = []
     for item in engine.workspace.transformations.values():
@@ -219,6 +221,7 @@ def transformation_states(engine: Engine) -> Json:
                 used,
                 sum(error.errors for error in failures),
                 last and LastError(last.seq, last.destination, iso(time_of(last.at)), last.reason),
+                losses.of(used),
             )
         )
     return _masked(engine, states)

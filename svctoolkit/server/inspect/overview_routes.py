@@ -14,6 +14,7 @@ from svctoolkit.errors import RequestError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.inspect.arrivals import Arrival, newest
+from svctoolkit.server.inspect.lost_values import Losses
 from svctoolkit.server.inspect.overview import (
     DestinationState,
     Reload,
@@ -100,6 +101,7 @@ class Overview:
     ) -> None:
         self._engine, self._pipeline, self._reload, self._protected = engine, pipeline, reload, protected
         self._forwards, self._policies = forwards, PolicyWatch(engine)
+        self._losses = Losses(engine, pipeline)
 
     async def arrivals(self, request: Request) -> Response:
         query = dict(request.query_params)
@@ -129,7 +131,7 @@ class Overview:
 
     async def transformations(self, request: Request) -> Response:
         only(dict(request.query_params))
-        return await self._items(lambda: transformation_states(self._engine))
+        return await self._items(lambda: transformation_states(self._engine, self._losses))
 
     async def policies(self, request: Request) -> Response:
         query = dict(request.query_params)
@@ -199,7 +201,9 @@ class Overview:
 
 _DESTINATIONS = "Each with its sources, the fates of its events, and the recorder's next answers."
 _POLICIES = "The policies of the workspace, checked on the events so far, with the latest breaches."
-_TRANSFORMATIONS = "Each with the destinations that use it, how often it failed, and its last error."
+_TRANSFORMATIONS = (
+    "Each with the destinations that use it, how often it failed, its last error, and what delivered events lost."
+)
 FILTERS = (
     *(text_parameter(name, text) for name, text in _TEXTS.items()),
     text_parameter("since", "ISO 8601 time of the earliest arrival.", "date-time"),

@@ -139,7 +139,9 @@ class Fate(Record, frozen=True, kw_only=True):
     place among the events of that request, from 0. `transformed` are the events after the user transformation, None
     without one. `retry_in` is the number of seconds from the last attempt to the next one. `rule` is the id of the
     rule that a failure broke, `cause` the failure as data (`svctoolkit.causes`), if the code, the mapping or the
-    destination gave one.
+    destination gave one. `losses` are the values that the user transformation returned and JSON cannot represent, None
+    without any: the `path` in the event, the `value` (`NaN`, `undefined`), what it `becomes`, and in which `output` it
+    is: the index in `transformed`.
     """
 
     seq: Annotated[int, Shown(item="number")]
@@ -155,6 +157,7 @@ class Fate(Record, frozen=True, kw_only=True):
     run: str
     at: datetime
     transformed: Annotated[Sequence[Mapping[str, Any]] | None, Shown(within="detail", change="", optional=True)] = None
+    losses: Annotated[Sequence[Mapping[str, Any]] | None, Shown(within="detail", change="", optional=True)] = None
     retry_in: Annotated[float | None, Shown(within="detail", item="retry_in", change="", optional=True)] = None
     rule: Annotated[str, Shown(within="detail")] = ""
     cause: Annotated[Mapping[str, Any] | None, Shown(within="detail", change="", optional=True)] = None

@@ -8,5 +8,6 @@ from __future__ import annotations
 from svctoolkit.server.worker.backoff import PROFILES, Backoff, backoff_of
 from svctoolkit.server.worker.engine import Engine
 from svctoolkit.server.worker.knobs import Knobs
+from svctoolkit.server.worker.lost_values import Lost, LostField
 
-__all__ = ["PROFILES", "Backoff", "Engine", "Knobs", "backoff_of"]
+__all__ = ["PROFILES", "Backoff", "Engine", "Knobs", "Lost", "LostField", "backoff_of"]

@@ -10,6 +10,7 @@ from typing import Any
 from svctoolkit.server.store.record import change, without_contents
 from svctoolkit.server.store.schema import Check, Delivery, Fate, Received, Rejected, Violation
 from svctoolkit.server.worker.feed import Feed
+from svctoolkit.server.worker.lost_values import LostValues
 
 #: The kinds of counts, each with the fields that it is counted by.
 _KINDS = {
@@ -24,10 +25,10 @@ _KINDS = {
 
 
 class Journal:
-    """Records what happens: `counts` by kind, and the feed."""
+    """Records what happens: `counts` by kind, values that user code has lost, and the feed."""
 
     def __init__(self, feed: Feed) -> None:
-        self.feed = feed
+        self.feed, self.lost_values = feed, LostValues()
         self._lock = Lock()
         self._counts: dict[str, Counter[tuple[str, ...]]] = {
             kind: Counter()
@@ -44,6 +45,7 @@ class Journal:
         with self._lock:
             for counter in self._counts.values():
                 counter.clear()
+        self.lost_values.start_over()
 
     def receive(
         self,
@@ -74,6 +76,7 @@ class Journal:
     def deliver(self, deliveries: Sequence[Delivery], fates: Sequence[Fate]) -> None:
         """Record finished attempts: their requests, and the fates of the events."""
         self._count("deliveries", ((delivery.destination, str(delivery.status)) for delivery in deliveries))
+        self.lost_values.count(fates)
         self.feed.publish("delivery", [*map(without_contents, deliveries)], change)
         self._settle([*map(without_contents, fates)])
 

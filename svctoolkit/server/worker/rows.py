@@ -66,6 +66,7 @@ def fate_of(result: Result, destination: str, type: str, at: datetime, places: M
         run=task.run,
         at=at,
         transformed=task.transformed,
+        losses=task.losses,
         retry_in=round(result.retry_in, 3) if result.retry_in is not None and outcome.attempted else None,
         rule=cause.rule(type) if cause else "",
         cause=cause_to_json(cause) if cause else None,

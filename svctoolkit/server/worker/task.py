@@ -38,7 +38,8 @@ class Task:
 
     `jobs` are those still to be delivered, or None until the user transformation has run; `alone` applies to them.
     `failure` is the fate of jobs that are not retried. `first_at` is the time of the first attempt, and `age` the
-    seconds from then to the end of the last one. `transformed` are the events after the user transformation. `change`
+    seconds from then to the end of the last one. `transformed` are the events after the user transformation, and
+    `losses` the values of theirs that JSON cannot represent, as a fate has them. `change`
     is how a tracking plan changes the event: see `svctoolkit.plans.change_event`. `is_large`: its request was.
     `request` is the seq of the first event of its request, once the event is read. `output` is what the user's code
     made of the event, if it ran with the event's `siblings` before the event's own turn.
@@ -59,6 +60,7 @@ class Task:
     jobs: list[Job] | None = None
     failure: Fate | None = None
     transformed: Sequence[Mapping[str, Any]] | None = None
+    losses: Sequence[Mapping[str, Any]] | None = None
     change: Mapping[str, Any] | None = None
     is_large: bool = False
     request: int = 0

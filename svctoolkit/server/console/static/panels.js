@@ -162,6 +162,7 @@ export async function showTransformations(place) {
     element("h3", item.name),
     element("p", [item.language, item.file, item.destinations.length ? `at ${item.destinations.join(", ")}` : "not used"].filter(Boolean).join(" · "), { className: "dim" }),
     element("p", item.errors ? [element("span", `✗ ${item.errors} failed`, { className: "pill failed" })] : [element("span", "✓ no errors", { className: "pill delivered" })]),
+    ...item.losses.map((lost) => element("p", [element("span", "⚠ lost", { className: "pill dropped" }), " ", link({ seq: lost.seq, view: "" }, `${lost.destination}: ${lost.text}`)])),
     ...(item.last ? [element("pre", item.last.reason, { tabIndex: 0 }), element("p", [link({ seq: item.last.seq }, `event ${item.last.seq}, at ${item.last.destination}, ${item.last.at}`)])] : []),
   ]));
   place.replaceChildren(element("h2", "Transformations"), cards.length ? element("ul", cards, { className: "cards" }) : element("p", "this workspace has no transformations"));

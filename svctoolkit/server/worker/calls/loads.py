@@ -12,6 +12,7 @@ from svctoolkit.pipeline.fates import fate_of_results
 from svctoolkit.results import EventResult
 from svctoolkit.server.worker.calls.preparation import transformed_events
 from svctoolkit.server.worker.calls.user_code import code_outputs
+from svctoolkit.server.worker.lost_values import losses_of
 from svctoolkit.server.worker.task import Exchange, Outcome, Step, Task
 
 _ALL_STAGES = Stages(send_to_destination=True)
@@ -45,6 +46,7 @@ def load(
         for task, of_task in zip(members, results, strict=True):
             task.output = None
             task.transformed = transformed_events(of_task, route, masked=masked)
+            task.losses = losses_of([result.losses for result in of_task])
             exchanges += _exchanges(task, of_task, route, clock().timestamp(), masked=masked)
             outcomes.append((task, _outcome(of_task, route, exchanges[-1] if exchanges else None)))
         yield Step(exchanges, outcomes)

@@ -13,6 +13,7 @@ from svctoolkit.pipeline.progress import enter
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.server.worker.calls.user_code import code_outputs
 from svctoolkit.server.worker.calls.wire import Wire
+from svctoolkit.server.worker.lost_values import losses_of
 from svctoolkit.server.worker.task import Job, Outcome, Task
 from svctoolkit.server.worker.watchdog import OverBudgetError, Watchdog, is_own_code
 from svctoolkit.workspace import Source
@@ -84,7 +85,7 @@ def run_watched(
 def _prepare(
     task: Task, results: Sequence[EventResult], transformed: list[Mapping[str, Json]] | None, route: Route
 ) -> Outcome | None:
-    task.transformed = transformed
+    task.transformed, task.losses = transformed, losses_of([result.losses for result in results])
     task.output = None
     # Kept with the task: a retry sends the same jobs and does not run the user's code again.
     task.jobs = [job for result in results for job in _jobs(task, result, route)]

@@ -20,6 +20,7 @@ from svctoolkit.pipeline.stages import dest_transform
 from svctoolkit.server.store.blob import pack_exchange
 from svctoolkit.server.store.schema import Delivery, Fate
 from svctoolkit.server.store.work import SentRequest
+from svctoolkit.server.worker.lost_values import losses_of
 from svctoolkit.server.worker.task import Task
 from svctoolkit.url_secrets import mask_http
 
@@ -43,7 +44,7 @@ class _Served(Struct, frozen=True):
 class _Ready(Struct, frozen=True):
     """One event with its request and its exchange; without both if the mapping sends nothing.
 
-    `transformed` are the events after the user transformation, without secrets.
+    `transformed` are the events after the user transformation, without secrets, `losses` the values that it lost.
     """
 
     task: Task
@@ -52,6 +53,7 @@ class _Ready(Struct, frozen=True):
     response: HttpResponse | None = None
     packed: bytes = b""
     transformed: Sequence[Mapping[str, Any]] | None = None
+    losses: Sequence[Mapping[str, Any]] | None = None
 
 
 class Express:
@@ -101,19 +103,21 @@ class Express:
         """Map an event, and pack its exchange; None if it is not one JSON request, or has secrets to mask."""
         message_id = str(event.get("messageId"))
         transformed: Sequence[Mapping[str, Any]] | None = None
+        losses: Sequence[Mapping[str, Any]] | None = None
         if self.route.code is not None:
             output = task.output
             if output is None or output.error is not None or len(output.events) != 1:
                 return None
             event = output.events[0]
             transformed = [self.route.masker.mask(event)] if self._masked else [event]
+            losses = losses_of(output.losses)
         try:
             payloads: Sequence[Mapping[str, Any]] = dest_transform.run(event, self.route, context)
             found = self._templates.find(payloads[0]) if len(payloads) == 1 else None
         except Exception:  # noqa: BLE001 - it fails again in the usual way, which reports it
             return None
         if not payloads:
-            return _Ready(task, message_id, transformed=transformed)
+            return _Ready(task, message_id, transformed=transformed, losses=losses)
         if found is None:
             return None
         template, body = found
@@ -132,7 +136,7 @@ class Express:
             return None
         packed["payload"] = {**payload, "body": {**payload["body"], "JSON": None}}
         content = pack_exchange(packed, body, masked=self._masked)
-        return _Ready(task, message_id, request, served.response, content, transformed)
+        return _Ready(task, message_id, request, served.response, content, transformed, losses)
 
     def _head(self, template: object, payload: Mapping[str, Any], request: HttpRequest) -> _Head:
         """Return what payloads of a template have in common, masked once."""
@@ -169,7 +173,7 @@ class Express:
         task, sent = one.task, place is not None
         return Fate(
             seq=task.seq, type=task.type, name=task.name, source=task.source, destination=self.route.destination.key,
-            transformed=one.transformed,
+            transformed=one.transformed, losses=one.losses,
             status="delivered" if sent else "filtered", by="" if sent else "dest_transform",
             reason="" if sent else NOTHING_SENT, attempts=1, run=task.run, at=at, outcome="delivered" if sent else "",
             delivery=place, place=0 if sent else None, since=since, user=task.user,
