@@ -128,7 +128,7 @@ PRE_COMMIT = f"""\
 repos:
   - repo: {_SOURCE}
     rev: main
-    hooks: [{{id: svctoolkit-validate}}, {{id: svctoolkit-run}}, {{id: svctoolkit-secrets}}]
+    hooks: [{{id: svctoolkit-check}}, {{id: svctoolkit-run}}, {{id: svctoolkit-secrets}}]
 """
 
 #: For tests in Python: nothing passes by accident there, either.

@@ -146,4 +146,4 @@ def test_the_hooks_of_pre_commit_run(shop: Path) -> None:
     files = {hook["id"]: " suites" if hook.get("pass_filenames", True) else "" for hook in hooks}
     results = {hook["id"]: run(hook["entry"] + files[hook["id"]], shop).returncode for hook in hooks}
 
-    assert results == {"svctoolkit-validate": 0, "svctoolkit-run": 1, "svctoolkit-secrets": 0}
+    assert results == {"svctoolkit-check": 0, "svctoolkit-validate": 0, "svctoolkit-run": 1, "svctoolkit-secrets": 0}
