@@ -91,8 +91,8 @@ class SimulatedServer:
         self._unsaved += self._take_changes("account", stored=True)[0]
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{len(table.shown()):,} {name}" for name, table in self.tables.items() if table.rows)
-        return f"<simulated {self.simulation.title}: {counts or 'nothing held'}, {len(self.losses):,} lost>"
+        counts = ", ".join(f"{name} {len(table.shown()):,}" for name, table in self.tables.items() if table.rows)
+        return f"<simulated {self.simulation.title}: {counts or 'nothing held'}; {len(self.losses):,} lost>"
 
     @property
     def forgotten(self) -> int:

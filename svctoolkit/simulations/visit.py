@@ -292,9 +292,9 @@ class Visit:
         target.shown = target.shown or source.shown
         self.tables[table].merge(source, target, with_ids=with_ids)
 
-    def shown(self, table: str) -> list[Row]:
-        """Return the rows of a table that a vendor would list."""
-        return self.tables[table].shown()
+    def shown(self, table: str, matches: Callable[[Row], bool] = lambda _: True) -> list[Row]:
+        """Return the rows of a table that a vendor would list, or those that match. The others stay on disk."""
+        return self.tables[table].where(lambda row: row.shown and matches(row))
 
     def rows_of(self, table: str, owner: Row) -> list[Row]:
         """Return the rows of a table that belong to a row of another one."""

@@ -13,6 +13,7 @@ import pytest
 from svctoolkit import plans
 from svctoolkit.cli import _parser, main
 from svctoolkit.cli.commands.plan import COMMANDS
+from svctoolkit.errors import InvalidPlan
 from svctoolkit.plans.compare import changes
 from svctoolkit.plans.infer import infer
 from tests.plans.test_formats import PROJECT, write
@@ -145,6 +146,27 @@ def test_a_draft_accepts_the_events_it_is_made_from(shop: Path) -> None:
     assert (frame.loc["total", "types"], frame.loc["tags[]", "types"]) == ("number", "integer, string")
     assert "# 13 of 20" in (shop / "draft/plan.yaml").read_text()
     assert main(["plan", "infer", "events.ndjson", "-o", "draft"]) == 4  # no file is replaced
+
+
+def test_a_printed_draft_is_a_plan_file(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Notes go to standard error; other commands accept the file, and its problems have positions in it."""
+    paid: list[dict[str, Any]] = [{"type": "track", "event": "Paid", "properties": {"total": n}} for n in range(8)]
+    assert main(["plan", "infer", lines(shop, *paid, {"type": "track", "event": "Rare"})]) == 0
+    said = capsys.readouterr()
+    file = shop / "draft.plan.yaml"
+    file.write_text(said.out, encoding="utf-8")
+
+    assert said.err == "svctoolkit: left out: 'Rare' has 1 event; at least 5 are needed\n"
+    assert plans.load(file).plan().names == ["Paid"]
+    file.write_text(f"%YAML 1.1\n# draft\n---\n{said.out}\n---\n", encoding="utf-8")
+    assert main(["lost", "--plan", str(file), "--to", "mp"]) == 0
+    file.write_text(said.out.replace("#property:total", "#property:totl"), encoding="utf-8")
+    line = 1 + said.out[: said.out.index("#property:total")].count("\n")
+    with pytest.raises(InvalidPlan, match=rf"draft\.plan\.yaml:{line}:\d+: .*'totl'"):
+        plans.load(file)
+    file.write_text("version: rudder/v1\n---\nversion: [\n", encoding="utf-8")
+    with pytest.raises(InvalidPlan, match=r"draft\.plan\.yaml:3:\d+: "):
+        plans.load(file)
 
 
 def test_a_draft_has_no_mistakes_of_few_events_and_no_text_of_people(shop: Path) -> None:

@@ -37,7 +37,7 @@ def test_rows_are_objects(plane: DataPlane) -> None:
     assert held.events.count() == len(held.events) == held.events.count("Added to Cart") == 1
     assert held.events.count("Other") == 0
     assert held.events[0].under["external_id"] == "ada"
-    assert repr(held) == "<simulated Klaviyo: 1 profiles, 1 events, 1 lost>"
+    assert repr(held) == "<simulated Klaviyo: profiles 1, events 1; 1 lost>"
     with pytest.raises(UsageError, match="no profile has the id 'bob'"):
         held.profile("bob")
     with pytest.raises(AttributeError, match="no simulated table 'purchases'; it has profiles, events"):

@@ -114,7 +114,7 @@ def test_the_command_shows_rows_and_losses(plane: DataPlane, capsys: pytest.Capt
         assert main(["held", "--url", plane.url, *arguments]) == 0
         return capsys.readouterr().out
 
-    assert held() == "br  BRAZE  simulated: 1 profiles, 0 events, 0 purchases, 1 lost\n"
+    assert held() == "br  BRAZE  simulated: profiles 1, events 0, purchases 0; 1 lost\n"
     assert "refused: events 0: an object needs external_id" in held("br")
     assert '"external_id": "ada"' in held("br", "profiles", "--id", "ada")
     assert held("br", "events") == "no rows\n"

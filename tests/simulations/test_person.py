@@ -122,7 +122,7 @@ def test_the_explorer_follows_the_data_plane(plane: DataPlane) -> None:
     explorer = HeldExplorer(plane)
     try:
         assert explorer.wait()
-        assert "br: 2 profiles, 2 events, 1 lost" in explorer.static()
+        assert "br: profiles 2, events 2; 1 lost" in explorer.static()
         explorer.show("bob@shop.example")
         assert explorer.wait()
         assert explorer.found is not None
@@ -150,7 +150,7 @@ def test_the_page_shows_a_person_at_one_destination_or_all(tmp_path: Path) -> No
         assert "mp (Mixpanel)" in page(id="ada", run="r")
         assert "br (Braze)" not in page(id="ada", run="r", destination="mp")
         assert "no destination holds a profile" in page(id="ada")
-        assert "mp: 1 profiles, 0 lost" in page(run="r", destination="mp")
+        assert "mp: profiles 1; 0 lost" in page(run="r", destination="mp")
         assert "is simulated" in page(destination="hook")
         assert page(ids="ada").startswith("400 ")
         assert SECRET not in page(run="r") + page(id="ada", run="r")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from svctoolkit import Workspace
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import compare, replay
+from svctoolkit.replay.results.losses import LossCounts
+from svctoolkit.replay.tally.losses import LossCount
 from svctoolkit.simulations import Disk, Row
+from svctoolkit.simulations.tables.rows import TableType
+from svctoolkit.simulations.tables.table import Table
 
 AT = {"timestamp": "2026-08-06T09:00:00Z", "originalTimestamp": "2026-08-06T09:00:00Z"}
 SEND = Stages(send_to_destination=True)
@@ -68,8 +74,34 @@ def test_a_replay_counts_what_is_lost_by_rule_name_and_day() -> None:
     folded = {str(row["day"])[:10]: (row["events"], row["sent"]) for row in rows if row["what"] == "folded"}
     assert folded == {"2026-08-06": (400, 600), "2026-08-07": (4, 6)}
     assert {row["rule"] for row in rows} == {"", "kl.fold.second"}
-    assert "kl loses something of 404 of 606 events (66.67%)" in repr(result)
+    assert "kl loses something of 404 of 606 events (66.67%)\n  kl.fold.second: folded 66.67% on all 2 days\n" in repr(
+        result
+    )
+    (rule,) = result.lost.days()
+    assert (rule.rule, rule.days) == ("kl.fold.second", {"2026-08-06": (400, 600), "2026-08-07": (4, 6)})
     assert [str(breach.condition) for breach in result.breaches("lost>60%, folded>404, refused>0")] == ["lost>60%"]
+
+
+@pytest.mark.parametrize(
+    ("lost", "shown"),
+    [
+        ({17: 5, 18: 5, 19: 10}, "cut 66.67% since 2026-05-17"),
+        ({15: 1, 16: 1}, "cut 10.00% until 2026-05-16"),
+        ({16: 10, 18: 10}, "cut 100.00% on 2026-05-16, 2026-05-18"),
+        ({16: 1}, "cut 10.00% on 2026-05-16"),
+        ({19: 10}, "cut 100.00% on 2026-05-19"),
+        ({15: 1, 16: 1, 17: 1, 19: 1}, "cut 10.00% on 4 of 5 days, 2026-05-15 to 2026-05-19"),
+        ({}, "cut 3 events without a day"),
+    ],
+)
+def test_a_line_per_rule_says_on_which_days_it_lost_events(lost: dict[int, int], shown: str) -> None:
+    """Shares are of the events of these days; other rules and names do not matter."""
+    sent = [LossCount("mp", "sent", "", name, f"2026-05-{day}", "", 5) for day in range(15, 20) for name in "AB"]
+    cut = [LossCount("mp", "cut", "r", "A", f"2026-05-{day}", "", count) for day, count in lost.items()]
+    undated = [LossCount("mp", "sent", "", "…", "", "", 3), LossCount("mp", "lost", "", "…", "", "", 3)]
+    rest = [] if lost else [LossCount("mp", "cut", "r", "…", "", "", 3)]
+
+    assert list(LossCounts([*sent, *cut, *undated, *rest]).lines())[1:] == [f"  r: {shown}"]
 
 
 def test_a_comparison_shows_what_is_newly_lost(tmp_path: Path) -> None:
@@ -81,6 +113,7 @@ def test_a_comparison_shows_what_is_newly_lost(tmp_path: Path) -> None:
         ("lost.kl.fold.second", "nothing", "text", 20)
     ]
     assert "kl loses something of before: 0 of 30 events (0.00%), after: 20 of 30 events (66.67%)" in repr(result)
+    assert "\n  kl.fold.second: before: nothing, after: folded 66.67% on 2026-08-06\n" in repr(result)
     assert [breach.text for breach in result.breaches("newly_lost>50%")] == ["66.7% newly lost at kl (20 of 30)"]
     result.write_accepted(tmp_path / "accepted.yaml", reason="known")
     again = compare(visits(30), before, shop(), stages=SEND, ignore=["body.**"], accept=tmp_path / "accepted.yaml")
@@ -99,7 +132,7 @@ def test_events_that_newly_fail_are_newly_lost() -> None:
     assert [breach.text for breach in result.breaches("newly_lost>50%")] == ["66.7% newly lost at mp (6 of 9)"]
 
 
-@given(st.lists(st.tuples(st.sampled_from(["set", "get", "del", "spill", "len"]), st.integers(0, 9)), max_size=60))
+@given(st.lists(st.tuples(st.sampled_from(["set", "get", "del", "spill", "values"]), st.integers(0, 9)), max_size=60))
 def test_a_mapping_on_disk_is_like_one_in_memory(steps: list[tuple[str, int]]) -> None:
     """What is spilled is found, replaced, deleted and counted as if it were in memory, changes in place included."""
     on_disk, in_memory = Disk(most=2).new_map(Row), dict[Any, Row]()
@@ -111,12 +144,31 @@ def test_a_mapping_on_disk_is_like_one_in_memory(steps: list[tuple[str, int]]) -
             del on_disk[key], in_memory[key]
         elif step == "spill":
             on_disk.spill()
-        elif step == "len":
-            assert len(on_disk) == len(in_memory)
+        elif step == "values":
+            assert {row.number: row.values for row in on_disk.values()} == {
+                row.number: row.values for row in in_memory.values()
+            }
         elif key in in_memory:
             on_disk[key].values["n"] = in_memory[key].values["n"] = n
         assert (key in on_disk) is (key in in_memory)
     assert {key: row.values for key, row in on_disk.items()} == {key: row.values for key, row in in_memory.items()}
+
+
+def test_a_search_in_a_table_on_disk_keeps_only_the_rows_that_match_in_memory() -> None:
+    """HubSpot's deletion looks for the associations of one contact among those of all."""
+    table = Table(TableType("associations", ids=("key",), blank={}), limit=10, disk=Disk(most=20))
+    for n in range(500):
+        table.add({"key": str(n)}, {"from": n % 100, "to": n}, at=datetime(2026, 5, 1, tzinfo=UTC))
+    table.spill()
+    before = table.in_memory
+    found = table.where(lambda row: row.values["from"] == 7)
+
+    assert [row.ids["key"] for row in found] == ["7", "107", "207", "307", "407"]
+    assert table.in_memory <= before + len(found)
+    found[0].values["to"] = -1
+    table.spill()
+    assert [row.number for row in table.where(lambda row: row.values["to"] == -1)] == [found[0].number]
+    assert len(table.rows) == 500
 
 
 def test_look_ups_of_a_replay_are_answered_by_the_server() -> None:

@@ -65,8 +65,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _overview_line(name: str, state: dict[str, Json]) -> str:
-    rows = ", ".join(f"{count:,} {table}" for table, count in state["rows"].items())
-    return f"{name}  {state['type']}  {state['level']}: {rows}, {state['lost']:,} lost"
+    rows = ", ".join(f"{table} {count:,}" for table, count in state["rows"].items())
+    return f"{name}  {state['type']}  {state['level']}: {rows}; {state['lost']:,} lost"
 
 
 def _state_lines(state: dict[str, Json]) -> list[str]:

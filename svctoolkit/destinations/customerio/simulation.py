@@ -87,7 +87,9 @@ def _join_anonymous(visit: Visit, row: Row, id: Json) -> None:
     if id in (None, "") or not visit.account.get("event_merging", False):
         return
     earliest = visit.now.timestamp() - 86_400 * visit.limit("cio.anonymous")
-    joined = [e for e in visit.shown(EVENTS) if e.values.get("anonymous_id") == id and not e.owner and e.at >= earliest]
+    joined = visit.shown(
+        EVENTS, lambda row: row.values.get("anonymous_id") == id and not row.owner and row.at >= earliest
+    )
     for event in joined:
         visit.give(EVENTS, event, row)
     if joined:

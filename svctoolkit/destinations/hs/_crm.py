@@ -112,8 +112,7 @@ def _candidates(visit: Visit, kind: str, filters: list[dict[str, Any]]) -> list[
             values = [each.get("value")] if each["operator"] == "EQ" else each.get("values") or ()
             rows = [row for value in values for row in find(visit, kind, str(each.get("propertyName")), value)]
             return list(dict.fromkeys(rows))
-    rows = visit.shown(table_of(kind))
-    return [row for row in rows if kind == "contacts" or row.ids.get("type") == kind]
+    return visit.shown(table_of(kind), lambda row: kind == "contacts" or row.ids.get("type") == kind)
 
 
 def _matches(row: Row, condition: Mapping[str, Any]) -> bool:

@@ -205,9 +205,14 @@ def _remove(visit: Visit, kind: str, row: Row | None) -> None:
     if row is None:
         return
     end = {"type": kind, "id": row.ids["id"]}
-    for linked in [each for each in visit.shown(ASSOCIATIONS) if end in (each.values["from"], each.values["to"])]:
+    for linked in _linked(visit, end):
         visit.delete(ASSOCIATIONS, linked)
     visit.delete(table_of(kind), row)
+
+
+def _linked(visit: Visit, end: dict[str, str]) -> list[Row]:
+    """Return the associations of an object."""
+    return visit.shown(ASSOCIATIONS, lambda row: end in (row.values["from"], row.values["to"]))
 
 
 @simulation.on("DELETE /crm/v3/objects/{kind}/{id}")
@@ -283,8 +288,8 @@ def associate(visit: Visit, request: Request) -> Response:
 def read_associations(visit: Visit, request: Request) -> Response:
     """Return the objects of a type that are associated with an object."""
     start, other = {"type": type_of(request.parts[0]), "id": request.parts[1]}, type_of(request.parts[2])
-    ends = [(row.values["from"], row.values["to"]) for row in visit.shown(ASSOCIATIONS)]
-    linked = [pair[1] if pair[0] == start else pair[0] for pair in ends if start in pair]
+    ends = [(row.values["from"], row.values["to"]) for row in _linked(visit, start)]
+    linked = [to if of == start else of for of, to in ends]
     return visit.answer("results", results=[{"toObjectId": end["id"]} for end in linked if end["type"] == other])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from svctoolkit.yamlfile import Document
 #: event types that a plan can have rules for
 RULE_TYPES = ("track", "identify", "page", "screen", "group")
 _MOST_FILES = 10_000
+_NEXT = re.compile(r"(?m)^---(?=\s|$)")
+_CONTENT = re.compile(r"(?m)^(?!---\s*$)[^\s#%]|^[ \t]+[^\s#]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,16 @@ class Notebook:
             self.problems += error.problems
             return None
 
+    def load_each(self, path: Path) -> list[Document]:
+        """Return the documents of a YAML file, which `---` separates, with positions in this file."""
+        self.files.append(path)
+        try:
+            text = yamlfile.load_text(path)
+            return [yamlfile.load(part, name=yamlfile.display_name(path), error=InvalidPlan) for part in _parts(text)]
+        except ConfigError as error:
+            self.problems += error.problems
+            return []
+
     def load_object(self, path: Path) -> Document | None:
         """Like `load`, for a file that must contain an object."""
         document = self.load(path)
@@ -79,6 +92,15 @@ class Notebook:
             self.note(document, (*path, name), f"{name!r} must be at most {_MOST}")
             return kind()
         return value
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the documents of a YAML text, each after as many empty lines as there are lines before it."""
+    start = 0
+    for end in [*(found.start() for found in _NEXT.finditer(text)), len(text)]:
+        if _CONTENT.search(text, start, end):  # comments and directives belong to the document after them
+            yield "\n" * text.count("\n", 0, start) + text[start:end]
+            start = end
 
 
 Steps = tuple[str | int, ...]

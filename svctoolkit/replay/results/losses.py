@@ -9,7 +9,7 @@ from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import Displayed, render, shows
 from svctoolkit.json_types import Json
-from svctoolkit.replay.tally.losses import LOST, SENT, LossCount, by_rule, shares
+from svctoolkit.replay.tally.losses import LOST, SENT, LossCount, RuleDays, by_day, by_rule, shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,6 +18,10 @@ _COLUMNS = {
     "destination": "string", "side": "category", "what": "category", "rule": "string", "event": "string",
     "day": "datetime64[us]", "events": "int64", "sent": "int64", "share": "float64",
 }  # fmt: skip
+
+
+_FEW = 3  # days that a line lists
+_RULES = 5  # of one destination
 
 
 class LossCounts(Displayed):
@@ -45,8 +49,15 @@ class LossCounts(Displayed):
             for c, sent in shares(self.counts)
         ]
 
+    def days(self) -> list[RuleDays]:
+        """Return on which days (UTC) each rule lost how many of the received events, by destination, largest first."""
+        return by_day(self.counts)
+
     def lines(self) -> Iterator[str]:
-        """Yield one line for each destination: `mp lost something of 412 of 48,210 events (0.85%)`."""
+        """Yield a line for each destination, `mp loses something of 412 of 48,210 events (0.85%)`, and its rules.
+
+        The line of a rule has the share of the events of its days: `mp.id.format: dropped 4.10% since 2026-05-17`.
+        """
         sides = {count.side for count in self.counts}
         texts: dict[str, list[str]] = {}
         for side in ("", "before", "after"):
@@ -57,9 +68,40 @@ class LossCounts(Displayed):
         for destination, of in texts.items():
             if not all(text.startswith(("0 ", "before: 0 ", "after: 0 ")) for text in of):
                 yield f"{destination} loses something of {', '.join(of)}"
+                yield from self._rule_lines(destination, sides)
+
+    def _rule_lines(self, destination: str, sides: set[str]) -> Iterator[str]:
+        rules: dict[str, dict[str, list[str]]] = {}
+        for found in self.days():
+            if found.destination == destination:
+                rules.setdefault(found.rule, {}).setdefault(found.side, []).append(_days_text(found))
+        for rule, of in list(rules.items())[:_RULES]:
+            texts = {side: ", ".join(of.get(side, ["nothing"])) for side in ("before", "after") if side in sides}
+            yield f"  {rule}: " + (", ".join(f"{side}: {text}" for side, text in texts.items()) or ", ".join(of[""]))
+        if len(rules) > _RULES:
+            yield f"  and {len(rules) - _RULES:,} more rules"
 
     def __repr__(self) -> str:
         return render(self, "text")
+
+
+def _days_text(found: RuleDays) -> str:
+    """Return what a rule did, the share of the events of its days, and these days."""
+    every = list(found.days)
+    lost = [day for day, (events, _) in found.days.items() if events]
+    if not lost:
+        return f"{found.what} {display.quantity(found.undated, 'event')} without a day"
+    events, sent = (sum(found.days[day][place] for day in lost) for place in (0, 1))
+    share = f"{found.what} {events / (sent or 1):.2%}"
+    if lost == every and len(every) > 1:
+        return f"{share} on all {len(every):,} days"
+    if len(lost) > 1 and lost == every[-len(lost) :]:
+        return f"{share} since {lost[0]}"
+    if len(lost) > 1 and lost == every[: len(lost)]:
+        return f"{share} until {lost[-1]}"
+    if len(lost) <= _FEW:
+        return f"{share} on {', '.join(lost)}"
+    return f"{share} on {len(lost):,} of {len(every):,} days, {lost[0]} to {lost[-1]}"
 
 
 @shows(LossCounts, "text")

@@ -33,6 +33,20 @@ class LossCount(msgspec.Struct, frozen=True):
     events: int = 0
 
 
+class RuleDays(msgspec.Struct, frozen=True):
+    """What a destination lost by one rule on each day (UTC) on which it received events.
+
+    `days` has pairs of lost and received events, in order of the days. `undated` are lost events without a day.
+    """
+
+    destination: str
+    what: str
+    rule: str
+    side: str
+    days: dict[str, tuple[int, int]]
+    undated: int = 0
+
+
 class LossSum:
     """Counts losses. An event counts once for each rule by which something of it was lost."""
 
@@ -76,6 +90,22 @@ def by_rule(counts: Iterable[LossCount], side: str = "") -> dict[str, Counter[tu
         if count.side == side:
             sums.setdefault(count.destination, Counter())[count.what, count.rule] += count.events
     return sums
+
+
+def by_day(counts: Iterable[LossCount]) -> list[RuleDays]:
+    """Return the days of each destination, side and rule, by destination and with the largest losses first."""
+    sums: dict[tuple[str, str, str, str], Counter[str]] = {}
+    for count in counts:
+        if count.what != LOST:
+            key = (count.destination, count.what, count.rule, count.side)
+            sums.setdefault(key, Counter())[count.day] += count.events
+    found = []
+    for (destination, what, rule, side), lost in sums.items():
+        sent = sums.get((destination, SENT, "", side), lost)
+        if what != SENT:
+            days = {day: (lost[day], sent[day]) for day in sorted(sent) if day}
+            found.append(RuleDays(destination, what, rule, side, days, lost[""]))
+    return sorted(found, key=lambda one: (one.destination, -one.undated - sum(lost for lost, _ in one.days.values())))
 
 
 def shares(counts: Iterable[LossCount]) -> Iterator[tuple[LossCount, int]]:

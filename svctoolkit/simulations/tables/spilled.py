@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import sqlite3
 from ast import literal_eval
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, MutableMapping, ValuesView
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -106,13 +106,28 @@ class Spilled(MutableMapping[K, V]):
             raise KeyError(key)
 
     def __iter__(self) -> Iterator[K]:
-        self._store(len(self._recent))
-        for (key,) in self._database.execute(f"select key from {self._table}").fetchall():
-            yield _key_of(key)
+        for key, _ in self.pieces("key, null"):
+            yield key
+
+    def values(self) -> ValuesView[V]:
+        """Return the values, read in pieces: they do not stay in memory. To change one, get it by its key before."""
+        return _Values(self)
+
+    # Any: values, or None where only the keys are read
+    def pieces(self, columns: str = "key, value") -> Iterator[tuple[K, Any]]:
+        """Yield keys with values, `most` at a time; entries that are in memory are not copied."""
+        self._store(len(self._recent), keep=True)
+        last = b""
+        query = f"select {columns} from {self._table} where key > ? order by key limit {self._most}"
+        while piece := self._database.execute(query, (last,)).fetchall():
+            for last, content in piece:
+                key = _key_of(last)
+                value = None if content is None else self._recent.get(key, _MISSING)
+                yield key, self._value_of(content) if value is _MISSING else value
 
     def __len__(self) -> int:
         """The number of entries; counting them stores them all."""
-        self._store(len(self._recent))
+        self._store(len(self._recent), keep=True)
         count: int = self._database.execute(f"select count(*) from {self._table}").fetchone()[0]
         return count
 
@@ -121,7 +136,8 @@ class Spilled(MutableMapping[K, V]):
         if len(self._recent) > 2 * self._most:
             self._store(len(self._recent) - self._most)
 
-    def _store(self, count: int) -> None:
+    def _store(self, count: int, *, keep: bool = False) -> None:
+        """Write the entries that were added or read first to the database; with `keep` they stay in memory, too."""
         if not count:
             return
         if self._filter is None:
@@ -130,9 +146,20 @@ class Spilled(MutableMapping[K, V]):
         for key in list(islice(self._recent, count)):
             for position in _positions(key):
                 self._filter[position >> 3] |= 1 << (position & 7)
-            rows.append((_bytes_of(key), _content(self._recent.pop(key))))
+            rows.append((_bytes_of(key), _content(self._recent[key] if keep else self._recent.pop(key))))
         rows.sort()  # neighbors are on the same page
         self._database.executemany(f"insert or replace into {self._table} values (?, ?)", rows)
+
+
+class _Values(ValuesView[V]):
+    """The values of a mapping on disk."""
+
+    def __init__(self, mapping: Spilled[Any, V]) -> None:
+        super().__init__(mapping)
+        self._pieces = mapping.pieces
+
+    def __iter__(self) -> Iterator[V]:
+        return (value for _, value in self._pieces())
 
 
 def _positions(key: Any) -> tuple[int, int]:

@@ -97,8 +97,11 @@ class Table:
         if name not in self._indexed:
             if len(self._indexed) >= _INDEXED:
                 text = text_of(value)
-                attributes = ((row, row.values.get("attributes") or {}) for row in self.rows.values())
-                return [row for row, of in attributes if of.get(name) is not None and text_of(of[name]) == text]
+                return self.where(
+                    lambda row: (
+                        (of := (row.values.get("attributes") or {}).get(name)) is not None and text_of(of) == text
+                    )
+                )
             self._indexed.append(name)
             for row in self.rows.values():
                 self._index_weak(row)
@@ -114,7 +117,13 @@ class Table:
         return number
 
     def shown(self) -> list[Row]:
-        return [row for row in self.rows.values() if row.shown]
+        return self.where(lambda row: row.shown)
+
+    def where(self, matches: Callable[[Row], bool]) -> list[Row]:
+        """Return the rows that match, in their order. Of a table on disk, only these are kept in memory."""
+        if self.disk is None:
+            return [row for row in self.rows.values() if matches(row)]
+        return [self.rows[number] for number in [row.number for row in self.rows.values() if matches(row)]]
 
     def _strong(self, ids: Mapping[str, Json]) -> Iterable[Key]:
         if not ids:
@@ -294,10 +303,8 @@ class Table:
         if len(self.moved) <= 2 * self.limit:
             return
         for table in owned:
-            for row in table.rows.values():
-                owner = self.canonical(row.owner)
-                if owner != row.owner:
-                    table.reown(row, owner)
+            for row in table.where(lambda row: self.canonical(row.owner) != row.owner):
+                table.reown(row, self.canonical(row.owner))
         self.dirty.update(dict.fromkeys(self.moved, self.cause.record))
         # A row that still exists passes on rows that arrive later, too.
         self.moved = {number: self.canonical(number) for number in self.moved if number in self.rows}
@@ -344,4 +351,4 @@ class Table:
     def rows_of(self, owners: Table, numbers: Iterable[int]) -> list[Row]:
         """Return the rows that belong to one of these rows of `owners`."""
         wanted = set(numbers)
-        return [row for row in self.rows.values() if row.owner and owners.canonical(row.owner) in wanted]
+        return self.where(lambda row: bool(row.owner) and owners.canonical(row.owner) in wanted)

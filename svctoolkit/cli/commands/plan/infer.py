@@ -15,7 +15,7 @@ from svctoolkit.replay.records.record import Reject
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("events", nargs="+", metavar="EVENTS", help="event files or folders, as for `replay`")
     parser.add_argument(
-        "-o", "--output", metavar="FOLDER", help="write the project to this folder (default: standard output)"
+        "-o", "--output", metavar="FOLDER", help="write the project to this folder (default: print one file)"
     )
     parser.add_argument("--name", default="draft", help="name of the plan (default: draft)")
 
@@ -31,7 +31,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.output:
         _write(Path(args.output), draft.files)
     else:
-        _terminal.out("\n".join(f"# {name}\n{text}" for name, text in draft.files.items()))
+        _terminal.out("---\n".join(f"# {name}\n{text}" for name, text in draft.files.items()).rstrip())
     return Exit.OK
 
 
@@ -55,9 +55,12 @@ command = Command(
     description="""
         Write a rudder-cli project (events.yaml, properties.yaml, plan.yaml) inferred from real events: types, required
         properties, enumerated values, formats and nested objects. A comment next to each states how many events support
-        it.
+        it. Without --output they are printed as one file, which `--plan` accepts.
     """,
-    examples=("svctoolkit plan infer events.ndjson", "svctoolkit plan infer events.ndjson -o tracking --name Shop"),
+    examples=(
+        "svctoolkit plan infer events.ndjson > shop.plan.yaml",
+        "svctoolkit plan infer events.ndjson -o tracking --name Shop",
+    ),
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -112,11 +112,9 @@ def spec_files(folder: Path, notebook: Notebook, environ: Mapping[str, str] = os
     paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
     variables = _variables(paths, notebook)
     variables |= {name.removeprefix("RUDDER_"): text for name, text in environ.items() if name.startswith("RUDDER_")}
-    files = []
+    files: list[SpecFile] = []
     for path in paths:
-        file = _spec_file(path, notebook, variables)
-        if file is not None:
-            files.append(file)
+        files += _spec_files(path, notebook, variables)
     return files
 
 
@@ -139,13 +137,22 @@ def is_spec(path: Path) -> bool:
         return False
 
 
-def _spec_file(path: Path, notebook: Notebook, variables: Mapping[str, str]) -> SpecFile | None:
+def _spec_files(path: Path, notebook: Notebook, variables: Mapping[str, str]) -> Iterator[SpecFile]:
+    """Yield the documents of a file, such as `plan infer` prints; mostly one."""
     if path.name.endswith((".vars.yaml", ".vars.yml")) or not is_spec(path):
-        return None
-    document = notebook.load(path)
-    if document is None or not isinstance(document.data, dict):
-        return None
-    data = document.data
+        return
+    documents = [each for each in notebook.load_each(path) if isinstance(each.data, dict)]
+    if documents and all(document.data.get("kind") in _OTHERS for document in documents):
+        notebook.files.remove(path)
+    for document in documents:
+        file = _spec_file(document, document.data, notebook, variables)
+        if file is not None:
+            yield file
+
+
+def _spec_file(
+    document: Document, data: dict[str, Any], notebook: Notebook, variables: Mapping[str, str]
+) -> SpecFile | None:
     version = _VERSIONS.get(str(data.get("version")))
     if version is None:
         known = ", ".join(sorted(_VERSIONS))
@@ -153,7 +160,6 @@ def _spec_file(path: Path, notebook: Notebook, variables: Mapping[str, str]) -> 
         return None
     kind = data.get("kind")
     if kind in _OTHERS:
-        notebook.files.remove(path)
         return None
     if kind not in _KINDS[version]:
         notebook.note(document, ("kind",), _wrong_kind(str(kind), version))

@@ -44,8 +44,8 @@ def held_everywhere(held: Mapping[str, Held], lost: Losses) -> list[Html]:
 
 
 def _summary(one: Held) -> str:
-    counts = [f"{len(table):,} {name}" for name, table in one.tables.items() if len(table)]
-    return ", ".join([*(counts or ["nothing held"]), f"{len(one.lost):,} lost"])
+    counts = ", ".join(f"{name} {len(table):,}" for name, table in one.tables.items() if len(table))
+    return f"{counts or 'nothing held'}; {len(one.lost):,} lost"
 
 
 @shows(HeldTable)
@@ -110,7 +110,7 @@ def _overview(found: HeldPerson) -> Html:
         lost = sum(loss.destination == key for loss in found.lost)
         ids = "; ".join(_ids(one.ids, found.masker) for one in persons[:_SHOWN])
         counts = ", ".join(
-            f"{count:,} {table}" for one in persons[:_SHOWN] for table, count in one.counts.items() if count
+            f"{table} {count:,}" for one in persons[:_SHOWN] for table, count in one.counts.items() if count
         )
         several = display.pill(len(persons), "warning" if len(persons) > 1 else "plain")
         rows.append((_title(found, key), several, ids, counts, lost))
@@ -133,7 +133,7 @@ def _details(one: Person, masker: Masker) -> Iterator[Html]:
     yield timeline(one.versions, masker)
     for table, rows in one.rows.items():
         last = f", the last {len(rows)} of them" if len(rows) < one.counts[table] else ""
-        title = f"{one.counts[table]:,} {table}"
+        title = f"{table} {one.counts[table]:,}"
         yield display.more(title, _table(_without_owner(rows), masker, f"{title}{last}"))
 
 
