@@ -84,6 +84,7 @@ MAY_IMPORT = {
     "mutation": (
         "accepted git errors secrets display events yamlfile plans destinations workspace pipeline runner project"
     ),
+    "agents": ("simulations errors destinations pipeline workspace results server policies runner replay yamlfile"),
     "accessor": "errors warehouse pipeline replay results workspace profile",
     "widgets": (
         "pictures simulations "
@@ -103,7 +104,7 @@ MAY_IMPORT = {
         "simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
         "delivery workspace results pipeline client server runner project mutation history replay profile lost "
-        "pytest_plugin policies"
+        "pytest_plugin policies agents"
     ),
     "__main__": "cli",
 }

@@ -17,6 +17,8 @@ from urllib.parse import quote
 import pytest
 
 from svctoolkit import DataPlane, Pipeline, Workspace, widgets
+from svctoolkit.agents.tools import TOOLS
+from svctoolkit.agents.worker import run as run_tool
 from svctoolkit.cli import main
 from svctoolkit.cli._main import COMMANDS
 from svctoolkit.delivery import Answer, Cassette, Recorder
@@ -311,6 +313,7 @@ RUNS: dict[str, list[list[str]]] = {
     "trust": [["trust", "code.py"], ["trust"], ["trust", "--list"], ["trust", "code.py", "--remove"]],
     "secrets": [["secrets", "scan", "."]],  # which are in the inputs
     "held": [],  # asks a data plane, which masks: see `simulations/test_over_http`
+    "mcp": [],  # waits for calls: see `test_no_tool_of_an_agent_shows_a_secret`
     "serve": [],  # waits for Ctrl-C: see `test_every_output_is_masked`
 }  # fmt: skip
 
@@ -355,6 +358,31 @@ def test_no_command_shows_a_secret(
         )
         or files(shop)
     )
+
+
+def test_no_tool_of_an_agent_shows_a_secret(shop: Path) -> None:
+    """Nor does the scenario that one writes."""
+    event, scenario = EVENTS[0], {"name": "x", "destination": "am", "event": EVENTS[0], "expect": {"status": 200}}
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("list_destinations", {}),
+        ("list_destination_types", {"search": "slack"}),
+        *(("explain_destination", {"name": key}) for key in ("hook", "am", "slack", "path")),
+        *(("run_event", {"source": "web", "event": event}) for event in EVENTS[:2]),
+        *(("lineage", {"destination": key, "event": event}) for key in ("hook", "am")),
+        ("find_failures", {"events": EVENTS}),
+        ("run_suites", {}),
+        ("explain_failure", {"scenario": "shop.suite.yaml::one-that-fails-in-every-way"}),
+        ("replay", {"file": "events.ndjson"}),
+        ("query_replay", {"file": "events.ndjson", "sql": "select payload, headers from hook", "mask_personal": False}),
+        ("write_scenario", {"file": "new.suite.yaml", "event": event}),
+        ("write_scenario", {"file": "new.suite.yaml", "scenario": scenario}),
+    ]
+    assert {tool for tool, _ in calls} == set(TOOLS)
+    for tool, arguments in calls:
+        answer = run_tool(tool, copy.deepcopy(arguments), shop, Path("workspace.yaml"))
+        assert canaries_in(answer.text) == [], (tool, arguments)
+        assert answer.is_error == (tool == "write_scenario" and "event" in arguments), answer.text
+    assert canaries_in(*files(shop)) == []
 
 
 def shown_by(value: Any) -> list[str]:

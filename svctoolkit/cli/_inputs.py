@@ -6,16 +6,13 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
 from svctoolkit.json_types import Json
-
-#: What SDKs and the gateway add to an event, in the order of the report.
-_ADDED = ("messageId", "anonymousId", "originalTimestamp", "sentAt", "timestamp", "receivedAt", "rudderId")
 
 
 def event(file: str | None, sample: str | None) -> dict[str, Json]:
@@ -31,28 +28,6 @@ def event(file: str | None, sample: str | None) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise ConfigError("an event must be a JSON object, {...}", where=name)
     return value
-
-
-def complete(event: dict[str, Json], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[str]:
-    """Add the members that an SDK and the gateway add to every event, and return their names.
-
-    Members that the event has are kept as they are. An event without a valid `type` is left alone: nothing accepts it.
-    """
-    from uuid import uuid4
-
-    from svctoolkit.events import EVENT_TYPES
-    from svctoolkit.server.store.enrich import enrich, identity
-
-    if event.get("type") not in EVENT_TYPES:
-        return []
-    whole = {**event}
-    if not whole.get("anonymousId"):
-        whole["anonymousId"] = str(uuid4())
-    ids = identity(whole.get("userId")), identity(whole["anonymousId"])
-    enrich(whole, ids, now(), "", lambda: str(uuid4()))
-    added = [name for name in _ADDED if name in whole and not event.get(name)]
-    event.update({name: whole[name] for name in added})
-    return added
 
 
 def report_added(names: Sequence[str], *, in_output: bool = True) -> None:

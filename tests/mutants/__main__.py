@@ -26,6 +26,7 @@ ABOUT = {
     "": ["tests"],
     "__main__": ["tests/test_cli.py"],
     "accepted": ["tests/replay/test_review.py", "tests/mutation/test_ratchet.py"],
+    "agents": ["tests/test_agents.py", "tests/test_no_secret_shows.py"],
     "accessor": ["tests/notebooks/test_accessor.py"],
     "causes": ["tests/test_causes.py", "tests/test_mapping.py"],
     "cli": ["tests/test_cli.py"],

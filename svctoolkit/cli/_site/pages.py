@@ -12,6 +12,7 @@ NAVIGATION = {
     "How to": [
         "recipes",
         "ci",
+        "agents",
         "troubleshooting",
         "faq",
         "transformations",

@@ -177,12 +177,14 @@ _FILES = {
 }
 
 
-def _files(folder: Path, ci: System | None) -> dict[str, str]:
+def _files(folder: Path, ci: System | None, *, agents: bool) -> dict[str, str]:
+    from svctoolkit.agents.guide import AGENTS_FILE
     from svctoolkit.project.workflows import GITIGNORE, pytest_files, workflow_files
     from svctoolkit.transformations import type_files
 
     types = {f"types/{name}": text for name, text in type_files().items()}
-    return _FILES | {".gitignore": GITIGNORE} | types | pytest_files(folder) | workflow_files(ci)
+    guide = {"AGENTS.md": AGENTS_FILE} if agents else {}
+    return _FILES | {".gitignore": GITIGNORE} | types | pytest_files(folder) | workflow_files(ci) | guide
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -192,6 +194,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ci", choices=("github", "gitlab"), help="also write a workflow that runs the suites, without secrets"
     )
+    parser.add_argument("--agents", action="store_true", help="also write AGENTS.md, a guide for coding agents")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -200,7 +203,7 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.workspace import record_written
 
     folder = Path(args.folder)
-    contents = _files(folder, args.ci)
+    contents = _files(folder, args.ci, agents=args.agents)
     _write(folder, contents)
     record_written({folder / name: text for name, text in contents.items()})
     enter = "" if folder == Path() else f"cd {args.folder} && "
@@ -240,7 +243,11 @@ command = Command(
         Write a workspace, a suite, a user transformation and a README to a folder. Existing files are never
         overwritten: if one exists, nothing is written.
     """,
-    examples=("svctoolkit init", "svctoolkit init shop --ci github && cd shop && svctoolkit run"),
+    examples=(
+        "svctoolkit init",
+        "svctoolkit init shop --ci github && cd shop && svctoolkit run",
+        "svctoolkit init shop --agents",
+    ),
     add_arguments=_add_arguments,
     run=_run,
 )

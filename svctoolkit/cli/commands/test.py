@@ -65,6 +65,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _result, _terminal
+    from svctoolkit.server.store.enrich import complete
 
     if args.what == "source" and args.config:
         raise UsageError("--config applies to destinations only: a source has no configuration")
@@ -77,7 +78,7 @@ def _run(args: argparse.Namespace) -> int:
     options: dict[str, Any] = {"stages": stages, "force": args.force}
     options |= {"simulate": args.simulate} if args.simulate else {}  # remote services have no such option
     if args.event and not args.as_is:
-        _inputs.report_added(_inputs.complete(event), in_output=not args.json)
+        _inputs.report_added(complete(event), in_output=not args.json)
     with _target(args) as target:
         if args.what == "destination":
             single = target.test_destination(args.id, event, config=config or None, **options)

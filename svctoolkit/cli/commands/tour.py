@@ -37,10 +37,11 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.events import Event
     from svctoolkit.pipeline import Pipeline
+    from svctoolkit.server.store.enrich import complete
 
     event = _inputs.event(args.event, None if args.event else "track")
     if args.event:
-        _inputs.report_added(_inputs.complete(event))
+        _inputs.report_added(complete(event))
     pipeline = Pipeline(_workspace())
     refusals = dict(_refusals(pipeline, event))
     sent = {d.name: pipeline.lineage(key, event) for key, d in pipeline.workspace.destinations.items()}

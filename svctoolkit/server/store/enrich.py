@@ -10,13 +10,17 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
+from uuid import uuid4
 
 import msgspec
 
+from svctoolkit.events import EVENT_TYPES
 from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
 
 _VARIANT = "89ab"
+#: What SDKs and the gateway add to an event, in the order of the report.
+_ADDED = ("messageId", "anonymousId", "originalTimestamp", "sentAt", "timestamp", "receivedAt", "rudderId")
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z").fullmatch  # the format of `iso`
 
 
@@ -88,6 +92,23 @@ def enrich(
         _correct_time(received, original, sent) if wrong_clock else now
     )
     event["receivedAt"] = now
+
+
+def complete(event: dict[str, Json], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[str]:
+    """Add the members that an SDK and the gateway add to every event, and return their names.
+
+    Members that the event has are kept as they are. An event without a valid `type` is left alone: nothing accepts it.
+    """
+    if event.get("type") not in EVENT_TYPES:
+        return []
+    whole = {**event}
+    if not whole.get("anonymousId"):
+        whole["anonymousId"] = str(uuid4())
+    ids = identity(whole.get("userId")), identity(whole["anonymousId"])
+    enrich(whole, ids, now(), "", lambda: str(uuid4()))
+    added = [name for name in _ADDED if name in whole and not event.get(name)]
+    event.update({name: whole[name] for name in added})
+    return added
 
 
 @lru_cache(64)  # the events of a request have the same
