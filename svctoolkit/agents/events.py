@@ -21,6 +21,7 @@ _Event: TypeAlias = Annotated[dict[str, Any], "the event, with at least `type`; 
 _Name: TypeAlias = Annotated[str, "key or id of a destination of the workspace"]
 
 
+# Any: JSON of an agent
 def run_event(
     project: Project,
     event: _Event,
@@ -53,6 +54,7 @@ def lineage(project: Project, destination: _Name, event: _Event) -> Json:
     return str(Pipeline(project.workspace()).lineage(destination, event))
 
 
+# Any: JSON of an agent
 def find_failures(
     project: Project,
     events: Annotated[list[dict[str, Any]] | None, "the events"] = None,

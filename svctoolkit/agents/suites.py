@@ -56,6 +56,7 @@ def explain_failure(
     }
 
 
+# Any: JSON of an agent
 def write_scenario(
     project: Project,
     file: Annotated[str, "a suite file (*.suite.yaml) of the project, new or existing"],

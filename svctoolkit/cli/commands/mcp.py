@@ -36,7 +36,7 @@ command = Command(
         Nothing leaves the machine: deliveries are recorded, whatever the workspace's delivery mode. Answers contain no
         secrets. Tools read and write files below the current folder only. Needs `pip install 'svctoolkit[mcp]'`.
     """,
-    examples=("svctoolkit mcp", "claude mcp add svctoolkit -- svctoolkit mcp"),
+    examples=("svctoolkit mcp", "svctoolkit mcp --workspace shop.yaml"),
     add_arguments=_add_arguments,
     run=_run,
     runs_code=True,
