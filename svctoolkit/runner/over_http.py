@@ -31,7 +31,7 @@ from svctoolkit.runner.suite.claims import ANY, member_problems
 from svctoolkit.runner.suite.simulated import held_problems, simulated_destinations
 from svctoolkit.server.inspect.views import View
 from svctoolkit.server.web.guard import Guard
-from svctoolkit.server.web.json import refuse
+from svctoolkit.server.web.json import convert, refuse
 from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_object
 from svctoolkit.server.web.responses import Refusal, json_response
@@ -94,7 +94,12 @@ def operations(engine: Engine, guard: Guard) -> list[Operation]:
     service = _Service(engine)
     unauthorised = {401: ResponseDoc("Credentials are wrong or missing.", (Refusal,))}
     seq = Parameter(
-        "seq", "query", "The sequence number of an event.", {"type": "integer", "minimum": 1, "maximum": 2**53}, 1
+        "seq",
+        "query",
+        "The sequence number of an event.",
+        {"type": "integer", "minimum": 1, "maximum": 2**53},
+        1,
+        required=True,
     )
     return [
         Operation(
@@ -106,6 +111,7 @@ def operations(engine: Engine, guard: Guard) -> list[Operation]:
             "differences, when nothing has changed for `settle` seconds, or at the timeout. Nothing is compared before "
             "`received` events have arrived and no event of the run is in progress.",
             handle=guard.local(service.expect),
+            login="local",
             body=Expectation,
             example=lambda: {"run": "checkout-7", "expect": {"delivered": []}, "received": 0},
             responses={
@@ -126,6 +132,7 @@ def operations(engine: Engine, guard: Guard) -> list[Operation]:
             description="A suite with one scenario, as `svctoolkit record` writes it. The event runs again, outside "
             "the data plane, and the scenario expects its results. Personal data is replaced.",
             handle=guard.local(service.scenario),
+            login="local",
             parameters=(seq,),
             responses={
                 200: ResponseDoc("The suite, as YAML."),
@@ -144,7 +151,7 @@ class _Service:
     async def expect(self, request: Request) -> Response:
         raw, _ = await read_object(request)
         try:
-            expectation = msgspec.convert(raw, Expectation)
+            expectation = convert(raw, Expectation)
         except msgspec.ValidationError as error:
             refuse(f"invalid body: {error}")
         keys = self._keys(expectation.destination)

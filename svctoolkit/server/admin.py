@@ -201,6 +201,7 @@ class Admin:
                 summary=f"Enable or disable a {kind}",
                 description="Takes effect immediately. Events that wait for a disabled destination stay pending.",
                 handle=self._protected(handle),
+                login="token",
                 parameters=(
                     Parameter(
                         "id", "path", f"Key or id of the {kind}.", {"type": "string", "minLength": 1}, examples[kind]
@@ -219,6 +220,7 @@ class Admin:
             summary="Retry dead letters",
             description="Retries dead events, or with `failed` those that the destination refused.",
             handle=self._protected(self.replay),
+            login="token",
             body=Replay,
             example=lambda: {"status": "dead"},
             responses={200: ResponseDoc("The number of events that are retried.", (Replayed,)), **refusals},

@@ -88,6 +88,7 @@ def application(
             *_routes(operations),
         ],
         documented=[*_ingest_docs.operations(config.version), *operations],
+        loopback=loopback,
     )
 
 

@@ -20,7 +20,7 @@ from svctoolkit.events.builders import iso
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.store.records import EVENTS, Filter, Records
 from svctoolkit.server.web.in_process import call
-from svctoolkit.server.web.json import encode, refuse
+from svctoolkit.server.web.json import convert, encode, refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import RUN_HEADER, read_object
 from svctoolkit.server.web.responses import Refusal, json_response
@@ -124,6 +124,10 @@ class Forgotten(Struct, frozen=True):
     forgotten: int
 
 
+_BATCH = {"required": ["batch"], "properties": {"batch": {"minItems": 1}, "seq": {"type": "null"}}}
+_AGAIN = {"required": ["seq"], "properties": {"batch": {"maxItems": 0}, "seq": {"type": "integer"}}}
+
+
 class Scripts:
     """The operations on the recorder and on runs, under `/admin`. They always require credentials."""
 
@@ -205,6 +209,7 @@ class Scripts:
                 description="In delivery mode `record`: faults, delays and closed connections in order, for all "
                 "requests to a destination, or for those of one run. They replace the earlier ones.",
                 handle=self._protected(self.set_answers),
+                login="token",
                 parameters=(Parameter("id", "path", "Key or id of the destination.", schema, destination),),
                 body=RecorderScript,
                 example=lambda: {"answers": faults, "run": "checkout-7"},
@@ -223,6 +228,7 @@ class Scripts:
                 description="Deletes events with their results, recorded requests, and the answers set for the "
                 "recorder: of one run (and the runs within it), or everything. Pending events stay.",
                 handle=self._protected(self.reset),
+                login="token",
                 body=Reset,
                 example=lambda: {"run": "checkout-7"},
                 responses={200: ResponseDoc("The number of deleted events.", (Forgotten,)), **refusals},
@@ -235,6 +241,7 @@ class Scripts:
                 description="Advances the time by this many seconds at once: retries that become due are made, and "
                 "later events get later times.",
                 handle=self._protected(self.advance),
+                login="token",
                 body=Advance,
                 example=lambda: {"advance": 60},
                 responses={
@@ -250,7 +257,9 @@ class Scripts:
                 summary="Send events as a source",
                 description="Like its client, but without its write key: to send an event again, or a different one.",
                 handle=self._protected(self.send),
+                login="token",
                 body=Sending,
+                rules={"anyOf": [_BATCH, _AGAIN]},
                 example=lambda: {"source": source, "batch": [{"type": "track", "event": "Signed Up", "userId": "u1"}]},
                 responses={
                     200: ResponseDoc("The answer that the client would have received.", (Sent,)),
@@ -265,7 +274,7 @@ async def _read(request: Request, kind: type[T]) -> T:
     """Return the body as an object of this kind. Raises `RequestError` (400), which says what is wrong and where."""
     raw, _ = await read_object(request)
     try:
-        return msgspec.convert(raw, kind)
+        return convert(raw, kind)
     except msgspec.ValidationError as error:
         refuse(f"the body is invalid: {error}")
 

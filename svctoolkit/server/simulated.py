@@ -190,7 +190,7 @@ class SimulatedRoutes:
             Operation(
                 method="POST", path="/admin/held/{destination}", id="giveState", summary="Give a destination a state",
                 description="Adds rows to a simulated destination, as if they had been there before.",
-                handle=self._guard.always(self.give), parameters=(of,), body=Given,
+                handle=self._guard.always(self.give), login="token", parameters=(of,), body=Given,
                 example=lambda: {"state": {"profiles": [{"ids": {"external_id": "u1"}, "attributes": {}}]}},
                 responses={
                     200: ResponseDoc("What it holds now.", (HeldState,)),
@@ -223,6 +223,7 @@ def _operation(
         summary=summary,
         description="Of simulated destinations: their tables, and what they lost although it may be delivered.",
         handle=handle,
+        login="local",
         parameters=parameters,
         responses={**responses, **refusals},
     )

@@ -14,7 +14,17 @@ from svctoolkit.server.web.responses import Refusal
 
 #: Segment's browser client abbreviates event types to their first letter.
 SHORT_TYPES = {"t": "track", "i": "identify", "p": "page", "s": "screen", "g": "group", "a": "alias"}
-_IDENTITY = {"anyOf": [{"required": ["userId"]}, {"required": ["anonymousId"]}]}
+# An id has a visible character. Anything but text and null is an id as its JSON.
+_INVISIBLE = r"\s\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff"
+_ID = {"not": {"type": "null"}, "pattern": f"[^{_INVISIBLE}]"}
+_IDENTIFIED = [{"required": [name], "properties": {name: _ID}} for name in ("userId", "anonymousId")]
+_ANONYMOUS = {"required": ["type"], "properties": {"type": {"enum": ["extract", "record"]}}}
+_IDENTITY = {"anyOf": [*_IDENTIFIED, _ANONYMOUS]}
+# Anything without a list of events counts as an empty one.
+_IMPORT: Mapping[str, Any] = {
+    "type": ["object", "array", "string", "number", "boolean", "null"],
+    "properties": {"batch": {"description": "Events.", "items": {"type": "object", **_IDENTITY}}},
+}
 _Event: TypeAlias = Annotated[dict[str, Any], Meta(description="An event.", extra_json_schema=_IDENTITY)]
 _EXAMPLES: Mapping[str, Mapping[str, Any]] = {
     "track": {"event": "Order Completed", "properties": {"total": 20}},
@@ -33,18 +43,21 @@ class Batch(Struct, frozen=True):
 
 
 class SingleEvent(Struct, frozen=True, rename="camel"):
-    """An event of the type in the path. It needs a user id or an anonymous id; any other member is kept."""
+    """An event of the type in the path. It needs a user id or an anonymous id; any other member is kept.
 
-    user_id: str = ""
-    anonymous_id: str = ""
-    message_id: Annotated[str, Meta(description="A repeated event with the same id is not delivered again.")] = ""
-    event: Annotated[str, Meta(description="The name of a track event.")] = ""
-    name: Annotated[str, Meta(description="The name of a page or a screen.")] = ""
-    group_id: str = ""
-    previous_id: str = ""
-    properties: dict[str, Any] = {}
-    traits: dict[str, Any] = {}
-    context: dict[str, Any] = {}
+    Like the gateway, a data plane accepts values of any type.
+    """
+
+    user_id: Annotated[Any, Meta(description="Text.")] = ""
+    anonymous_id: Annotated[Any, Meta(description="Text.")] = ""
+    message_id: Annotated[Any, Meta(description="A repeated event with the same id is not delivered again.")] = ""
+    event: Annotated[Any, Meta(description="The name of a track event.")] = ""
+    name: Annotated[Any, Meta(description="The name of a page or a screen.")] = ""
+    group_id: Annotated[Any, Meta(description="The group of a group event, as text.")] = ""
+    previous_id: Annotated[Any, Meta(description="The earlier id of an alias event, as text.")] = ""
+    properties: Annotated[Any, Meta(description="An object.")] = {}
+    traits: Annotated[Any, Meta(description="An object.")] = {}
+    context: Annotated[Any, Meta(description="An object.")] = {}
 
 
 class SourceConfiguration(Struct, frozen=True):
@@ -74,6 +87,7 @@ _REFUSED = {
     500: ResponseDoc("The body cannot be read, or the events cannot be stored (text)."),
 }
 _ACCEPTED = {200: ResponseDoc("`ok`, as text: the events are stored."), **_REFUSED}
+_RUN = Parameter("X-Svctoolkit-Run", "header", "The test run of the events.", {"type": "string"}, "checkout-7")
 _KEY = "The write key is the user name of a Basic header, or `writeKey` in the body."
 _WRITE_KEY = Parameter("writeKey", "query", "The source's write key.", {"type": "string"})
 _PATH_KEY = Parameter("key", "path", "The source's write key.", {"type": "string", "minLength": 1})
@@ -93,7 +107,14 @@ def operations(handle: Handler) -> list[Operation]:
 def _of_batches(handle: Handler) -> Iterator[Operation]:
     yield _batch(handle, "/v1/batch", "batch", "Send events", _KEY)
     yield _batch(handle, "/v1/b", "segmentBatch", "Send events", f"Used by Segment's browser client. {_KEY}")
-    yield _batch(handle, "/v1/import", "import", "Send historical events", f"Events are refused per user. {_KEY}")
+    yield _batch(
+        handle,
+        "/v1/import",
+        "import",
+        "Send historical events",
+        f"Events are refused per user. {_KEY}",
+        rules=_IMPORT,
+    )
     summary = "Send events when a page is closed"
     yield _batch(handle, "/beacon/v1/batch", "beacon", summary, "For beacons.", (_WRITE_KEY,))
 
@@ -109,6 +130,8 @@ def _of_single_events(handle: Handler) -> Iterator[Operation]:
             description=f"The body is the event. {_KEY}",
             handle=handle,
             body=SingleEvent,
+            rules={"anyOf": _IDENTIFIED},
+            parameters=(_RUN,),
             example=lambda kind=kind: {"userId": "u1", **_EXAMPLES[kind]},  # type: ignore[misc]
             responses=_ACCEPTED,
             login="key",
@@ -198,7 +221,13 @@ def _of_clients(handle: Handler) -> Iterator[Operation]:
 
 
 def _batch(
-    handle: Handler, path: str, id: str, summary: str, description: str, parameters: tuple[Parameter, ...] = ()
+    handle: Handler,
+    path: str,
+    id: str,
+    summary: str,
+    description: str,
+    parameters: tuple[Parameter, ...] = (),
+    rules: Mapping[str, Any] | None = None,
 ) -> Operation:
     return Operation(
         method="POST",
@@ -207,8 +236,9 @@ def _batch(
         summary=summary,
         description=description,
         handle=handle,
-        parameters=parameters,
-        body=Batch,
+        parameters=(*parameters, _RUN),
+        body=dict if rules else Batch,
+        rules=rules or {},
         example=lambda: {"batch": [{"type": "track", "userId": "u1", **_EXAMPLES["track"]}]},
         responses=_ACCEPTED,
         login="none" if parameters else "key",

@@ -87,6 +87,7 @@ class Exports:
                 summary=summary,
                 description=f"{description} Accepts the same filters as the lists.",
                 handle=self._protected(handle),
+                login="local",
                 parameters=(*FILTER_PARAMETERS, seq),
                 responses={200: ResponseDoc("The file."), **refusals},
             )

@@ -195,7 +195,7 @@ class Overview:
         id = "inspectEvent" if "{" in path else f"inspect{path.title()}"
         return Operation(
             method="GET", path=f"/inspect/{path}", id=id, summary=summary, description=description,
-            handle=self._protected(handle), parameters=parameters, responses=responses,
+            handle=self._protected(handle), login="local", parameters=parameters, responses=responses,
         )  # fmt: skip
 
 

@@ -206,6 +206,7 @@ class Inspect:
             Operation(
                 method="GET", path="/inspect", id="inspectIndex", summary="List the operations",
                 description="Links to the operations; redirects browsers here.", handle=self._protected(self.index),
+                login="local",
                 responses={200: ResponseDoc("Paths by name.", (Links,)), 302: ResponseDoc("Redirect to this page."),
                            401: _UNAUTHORISED},
             ),
@@ -219,6 +220,7 @@ class Inspect:
             summary="Metrics for Prometheus",
             description="Counts since the start, in the text format of version 0.0.4.",
             handle=self._protected(self.metrics),
+            login="local",
             responses={200: ResponseDoc("The metrics, as text."), 401: _UNAUTHORISED},
         )
 
@@ -239,6 +241,7 @@ class Inspect:
             summary=summary,
             description=description,
             handle=self._protected(handle),
+            login="local",
             parameters=parameters,
             responses=responses,
         )

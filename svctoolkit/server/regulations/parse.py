@@ -14,6 +14,18 @@ from svctoolkit.workspace import Destination, Workspace
 MAX_USERS = 10_000
 _MAX_ATTRIBUTES = 50
 _MAX_TEXT = 1_000
+_TEXT = {"type": "string", "minLength": 1, "maxLength": _MAX_TEXT}
+#: The JSON Schema of what `users_of` accepts in a request.
+USERS_SCHEMA: Mapping[str, Any] = {
+    "maxItems": MAX_USERS,
+    "items": {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": _MAX_ATTRIBUTES,
+        "propertyNames": _TEXT,
+        "additionalProperties": _TEXT,
+    },
+}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -13,6 +14,7 @@ from starlette.responses import Response
 from svctoolkit.errors import InvalidDeletion, RequestError, UnknownName
 from svctoolkit.server.inspect.parameters import only, text_parameter
 from svctoolkit.server.regulations.model import Regulation
+from svctoolkit.server.regulations.parse import USERS_SCHEMA, can_delete
 from svctoolkit.server.regulations.worker import Regulations
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.json import refuse
@@ -20,6 +22,7 @@ from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_object, run_of
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
+from svctoolkit.workspace import Destination
 
 
 class NewRegulation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +59,8 @@ class RegulationRoutes:
             refuse('regulationType "suppress" is not supported: events are not suppressed here')
         try:
             new = msgspec.convert(raw, NewRegulation)
+            if new.destinationIds is None and not any(can_delete(one.type) for one in self._destinations()):
+                refuse("no destination of the workspace can delete users", status=409)
             add = self._regulations.add
             regulation = await asyncio.to_thread(add, list(new.users), new.destinationIds, run_of(request))
         except (msgspec.ValidationError, InvalidDeletion) as error:
@@ -63,6 +68,9 @@ class RegulationRoutes:
         except UnknownName as error:
             raise RequestError(404, {"message": str(error)}) from error
         return json_response(self._shown(regulation))
+
+    def _destinations(self) -> Iterable[Destination]:
+        return self._engine.workspace.destinations.values()
 
     async def all(self, request: Request) -> Response:
         query = dict(request.query_params)
@@ -97,7 +105,9 @@ class RegulationRoutes:
                 description="RudderStack's operation of the same path. Each destination gets a job, which is tried up "
                 "to four times in the background.",
                 handle=self._guard.always(self.create),
+                login="token",
                 body=NewRegulation,
+                rules={"properties": {"users": USERS_SCHEMA, "destinationIds": {"minItems": 1}}},
                 example=lambda: {
                     "regulationType": "suppress_with_delete",
                     "destinationIds": [destination],
@@ -105,6 +115,7 @@ class RegulationRoutes:
                 },
                 responses={
                     200: ResponseDoc("The regulation with its jobs.", (Regulation,)),
+                    409: ResponseDoc("No destination of the workspace can delete users.", (Refusal,)),
                     413: ResponseDoc("The body is too large.", (Refusal,)),
                     415: ResponseDoc("The Content-Type or the encoding is not supported.", (Refusal,)),
                     **missing,
@@ -118,6 +129,7 @@ class RegulationRoutes:
                 summary="List regulations",
                 description="Requests to delete users, with their jobs, tries and requests.",
                 handle=self._guard.local(self.all),
+                login="local",
                 parameters=(text_parameter("run", "Only of this run."),),
                 responses={200: ResponseDoc("The regulations, oldest first.", (RegulationList,)), **refusals},
             ),
@@ -128,6 +140,7 @@ class RegulationRoutes:
                 summary="One regulation",
                 description="A request to delete users, with its jobs, tries and requests.",
                 handle=self._guard.local(self.one),
+                login="local",
                 parameters=(Parameter("id", "path", "The regulation's id.", {"type": "string"}),),
                 responses={200: ResponseDoc("The regulation.", (Regulation,)), **missing, **refusals},
             ),

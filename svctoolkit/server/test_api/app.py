@@ -30,17 +30,19 @@ def app(
     timeout: float = 300.0,
     routes: Sequence[Route] = (),
     documented: Sequence[Operation] = (),
+    loopback: bool = False,
 ) -> Starlette:
     """Return the Test API of a workspace as an ASGI application. Changes to the workspace take effect at once.
 
     `pipeline` runs the events, by default `Pipeline(workspace)`. It is `app.state.pipeline`, with the recorder.
     A test without a result after `timeout` seconds gets 504. Requests to one destination have a separate time limit,
-    `workspace.delivery.timeout`. `routes` come before those of the Test API, `documented` describes them.
+    `workspace.delivery.timeout`. `routes` come before those of the Test API, `documented` describes them,
+    and `loopback` is whether only this machine can reach them.
     """
     runs = pipeline or Pipeline(workspace)
     operations = [*TestApi(runs, Lanes(timeout=timeout)).operations(), *Definitions().operations()]
     own = [_route(operation, workspace) for operation in operations]
-    docs = Docs([*operations, *documented]).routes()
+    docs = Docs([*operations, *documented], loopback).routes()
     application = Starlette(
         routes=[*routes, *own, *docs], exception_handlers=ERROR_HANDLERS, middleware=[Middleware(Hardening)]
     )

@@ -10,8 +10,9 @@ function basic(user, password) {
 
 function authorization(kind) {
   if (kind === "key" && login.elements.key.value) return basic(login.elements.key.value, "");
-  if (kind === "person" && login.elements.email.value) return basic(login.elements.email.value, login.elements.token.value);
-  if (kind === "person" && login.elements.token.value) return `Bearer ${login.elements.token.value}`;
+  const person = kind === "person" || kind === "local";
+  if (person && login.elements.email.value) return basic(login.elements.email.value, login.elements.token.value);
+  if (person && login.elements.token.value) return `Bearer ${login.elements.token.value}`;
   return "";
 }
 

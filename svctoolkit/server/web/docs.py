@@ -20,14 +20,14 @@ from svctoolkit.server.web.operation import Operation
 class Docs:
     """The documentation. Built once, on the first request."""
 
-    def __init__(self, operations: Sequence[Operation]) -> None:
-        self._operations = operations
+    def __init__(self, operations: Sequence[Operation], loopback: bool) -> None:
+        self._operations, self._loopback = operations, loopback
 
     @cached_property
     def _document(self) -> dict[str, Any]:
         from svctoolkit.server.web.openapi import document
 
-        return document(self._operations)
+        return document(self._operations, self._loopback)
 
     @cached_property
     def _page(self) -> HTMLResponse:

@@ -39,15 +39,15 @@ def page(document: JsonDocument, style: str, script: str) -> str:
 """
 
 
-_LOGINS = {"person": "login needed", "key": "write key needed", "none": ""}
+_LOGINS = {"person": "login needed", "key": "write key needed", "local": "login needed from other machines", "none": ""}
 
 
 def _login(operation: JsonDocument) -> str:
-    """Return the kind of login that an operation requires, as in `Operation.login`."""
-    security = operation.get("security")
-    if security is None:
-        return "person"
-    return "key" if security else "none"
+    """Return the kind of login that an operation requires: a key of `_LOGINS`."""
+    security = operation.get("security", [{"basic": []}])
+    if {} in security:
+        return "local"
+    return "none" if not security else "key" if {"writeKey": []} in security else "person"
 
 
 def _operation(document: JsonDocument, path: str, method: str, operation: JsonDocument) -> str:

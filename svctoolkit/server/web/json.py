@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from svctoolkit.errors import ConfigError, RequestError, ToolkitError
 from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
 
+T = TypeVar("T")
 _MAX_PROBLEMS = 20
 _BOM = b"\xef\xbb\xbf"
 _DECODER = msgspec.json.Decoder()
@@ -55,6 +56,25 @@ def encode(value: Json) -> bytes:
     except UnicodeEncodeError:
         plain = json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
         return json.dumps(plain, separators=(",", ":")).encode()
+
+
+def convert(value: Json, kind: type[T]) -> T:
+    """Return a JSON value as an object of this kind, where 5.0 is an integer, as in JSON Schema.
+
+    Raises `msgspec.ValidationError`.
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return msgspec.convert(_with_integers(value), kind)
+
+
+def _with_integers(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _with_integers(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_integers(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def refusal(error: ToolkitError) -> tuple[dict[str, Json], int, dict[str, str]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from svctoolkit import __version__
 from svctoolkit.json_types import Json
-from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
+from svctoolkit.server.web.operation import Login, Operation, Parameter, ResponseDoc
 
 _REF = "#/components/schemas/{name}"
 _ABOUT = """\
@@ -22,8 +22,20 @@ be in the range of a double.
 """
 
 
-def document(operations: Sequence[Operation]) -> dict[str, Json]:
-    """Return the document of these operations, with an example of every request and answer."""
+#: The alternatives that open an operation. An empty one stands for a request without credentials.
+_SECURITY: Mapping[Login, Sequence[Mapping[str, Sequence[str]]]] = {
+    "token": ({"token": ()}, {"basic": ()}),
+    "local": ({"token": ()}, {"basic": ()}),
+    "key": ({"writeKey": ()},),
+    "none": (),
+}
+
+
+def document(operations: Sequence[Operation], loopback: bool) -> dict[str, Json]:
+    """Return the document of these operations, with an example of every request and answer.
+
+    On `loopback`, the operations for programs on this machine are open without credentials.
+    """
     types = {kind for operation in operations for kind in _types(operation)}
     ordered = sorted(types, key=lambda kind: kind.__name__)
     schemas, components = msgspec.json.schema_components(ordered, ref_template=_REF)
@@ -31,7 +43,7 @@ def document(operations: Sequence[Operation]) -> dict[str, Json]:
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         path = paths.setdefault(re.sub(r":[a-z]+}", "}", operation.path), {})
-        path[operation.method.lower()] = _operation(operation, references)
+        path[operation.method.lower()] = _operation(operation, references, loopback)
     return {
         "openapi": "3.1.0",
         "info": {"title": "svctoolkit Test API", "version": __version__, "description": _ABOUT},
@@ -43,6 +55,11 @@ def document(operations: Sequence[Operation]) -> dict[str, Json]:
                     "type": "http",
                     "scheme": "basic",
                     "description": "E-mail address and personal access token.",
+                },
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The bearer token of a data plane, which it prints when it starts.",
                 },
                 "writeKey": {
                     "type": "http",
@@ -62,7 +79,7 @@ def _types(operation: Operation) -> Iterable[type]:
         yield from answer.types
 
 
-def _operation(operation: Operation, references: dict[type, Any]) -> dict[str, Any]:
+def _operation(operation: Operation, references: dict[type, Any], loopback: bool) -> dict[str, Any]:
     members: dict[str, Any] = {
         "operationId": operation.id,
         "summary": operation.summary,
@@ -71,10 +88,11 @@ def _operation(operation: Operation, references: dict[type, Any]) -> dict[str, A
         "responses": {str(status): _answer(answer, references) for status, answer in operation.responses.items()},
     }
     if operation.body:
-        content = {"schema": references[operation.body], **_example(operation)}
+        content = {"schema": {**references[operation.body], **operation.rules}, **_example(operation)}
         members["requestBody"] = {"required": True, "content": {"application/json": content}}
     if operation.login != "person":
-        members["security"] = [{"writeKey": []}] if operation.login == "key" else []
+        is_open = operation.login == "local" and loopback
+        members["security"] = [*([{}] if is_open else []), *_SECURITY[operation.login]]
     return members
 
 
@@ -82,7 +100,7 @@ def _parameter(parameter: Parameter) -> dict[str, Any]:
     members = {
         "name": parameter.name,
         "in": parameter.where,
-        "required": parameter.where == "path",
+        "required": parameter.required or parameter.where == "path",
         "description": parameter.description,
         "schema": parameter.schema,
     }

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from starlette.requests import Request
 from starlette.responses import Response
 
-Login: TypeAlias = Literal["person", "key", "none"]
+Login: TypeAlias = Literal["person", "token", "local", "key", "none"]
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
@@ -25,19 +25,22 @@ class ResponseDoc:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter in the path or in the query, with its JSON Schema."""
+    """A parameter in the path, the query or a header, with its JSON Schema. Those in the path are always required."""
 
     name: str
     where: str
     description: str
     schema: Mapping[str, Any]
     example: Any = None
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method at one path. `body` is the type that validates its JSON. `login` is who may use it: a user with a
-    token, a client with the write key of a source, or anyone.
+    """One method at one path. `body` is the type that validates its JSON, `rules` is JSON Schema that the body also has
+    to match. `login` is who may use it: a user with e-mail address and token (`person`), also a program with the bearer
+    token of the data plane (`token`), in addition any program on this machine (`local`), a client with the write key of
+    a source (`key`), or anyone (`none`).
     """
 
     method: str
@@ -49,5 +52,6 @@ class Operation:
     responses: Mapping[int, ResponseDoc]
     parameters: tuple[Parameter, ...] = field(default=())
     body: type | None = None
+    rules: Mapping[str, Any] = field(default_factory=dict)
     example: Callable[[], Any] | None = None
     login: Login = "person"
