@@ -3,6 +3,9 @@
     python -m tests.fidelity FOLDER [TYPE ...]   measure all types, or only these, and write data and table
     python -m tests.fidelity                     write the table in `svctoolkit/docs/fidelity.md` again
 
+The ids of cases, calls and answers that differ go to `tests/unequal.json`. Write next to each new one the beginning of
+the known difference that explains it.
+
 FOLDER holds the recordings and the scripts that compare them; it is not part of this repository. Recordings that lack
 what the result depends on, the current time or the answer to a lookup, are not counted.
 """
@@ -27,6 +30,7 @@ from svctoolkit.errors import ToolkitError
 PACKAGE = Path(figures.__file__).parent.parent
 DATA = PACKAGE / "destinations" / "fidelity.json"
 PAGE = PACKAGE / "docs" / "fidelity.md"
+UNEQUAL = Path(__file__).with_name("unequal.json")
 BEGIN = "<!-- generated: python -m tests.fidelity -->\n"
 END = "<!-- end of generated -->\n"
 SERVICE = "rudder-transformer 1.145.0 (commit c98d160c, 2026-08-06)"
@@ -48,7 +52,9 @@ def main(arguments: list[str]) -> int:
     args = parser.parse_args(arguments)
     if args.folder:
         old = json.loads(DATA.read_text(encoding="utf-8"))["types"] if args.types else {}
-        write(old | measure(args.folder, {name.upper() for name in args.types}))
+        rows, ids = measure(args.folder, {name.upper() for name in args.types})
+        write(old | rows)
+        write_unequal({name: ids.get(name, []) for name in rows})
         figures._read.cache_clear()
     PAGE.write_text(page_text(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     return 0
@@ -61,10 +67,25 @@ def write(types: dict[str, Any]) -> None:
     DATA.write_text(f'{{{head},\n"types": {{\n{lines}\n}}}}\n', encoding="utf-8")
 
 
-def measure(folder: Path, only: set[str]) -> dict[str, Any]:
-    """The figures of each type, from the recordings in a folder."""
+def explanations() -> dict[str, dict[str, str]]:
+    """Type -> id of a recording that is not equal -> the beginning of the known difference that explains it."""
+    return json.loads(UNEQUAL.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
+
+
+def write_unequal(measured: dict[str, list[str]]) -> None:
+    """Write the ids that were measured now; explanations of the same ids stay."""
+    known = explanations()
+    for name, ids in measured.items():
+        known[name] = {id: known.get(name, {}).get(id, "") for id in ids}
+    every = {name: known[name] for name in sorted(known) if known[name]}
+    UNEQUAL.write_text(json.dumps(every, indent=1) + "\n", encoding="utf-8")
+
+
+def measure(folder: Path, only: set[str]) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """The figures of each type, from the recordings in a folder, and the ids of those that are not equal."""
     sys.path.insert(0, str(folder))
     rows: dict[str, dict[str, Any]] = {}
+    ids: dict[str, list[str]] = {}
     for place, column, run in (
         ("processor", "cases", _case),
         ("router", "calls", _call),
@@ -73,25 +94,31 @@ def measure(folder: Path, only: set[str]) -> dict[str, Any]:
         for cases in read(folder / place):
             name = cases[0]["type"]
             if name in CATALOGUE and (not only or name in only):
-                rows.setdefault(name, {})[column] = agreement(name, column, cases, run)
+                counts, unequal = agreement(name, column, cases, run)
+                rows.setdefault(name, {})[column] = counts
+                ids.setdefault(name, []).extend(unequal)
     observed = import_module("observed")
     for file in observed.known():
         found = observed.load(file)
         if found["type"] in CATALOGUE and (not only or found["type"] in only):
             rows.setdefault(found["type"], {}).update(observations(observed, found))
             print(found["type"], rows[found["type"]]["observations"], flush=True)
-    return rows
+    return rows, ids
 
 
 def read(folder: Path) -> Iterator[list[dict[str, Any]]]:
     yield from filter(None, (json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))))
 
 
-def agreement(name: str, column: str, cases: Iterable[dict[str, Any]], run: Callable[[Any], str]) -> list[int]:
+def agreement(
+    name: str, column: str, cases: Iterable[dict[str, Any]], run: Callable[[Any], str]
+) -> tuple[list[int], list[str]]:
+    """The number of equal recordings and of all, and the ids of the others."""
     timeless = column == "calls" and name in _WITHOUT_TIME
-    results = Counter(run(case) for case in cases if not timeless or "now" in case)
-    equal = sum(count for result, count in results.items() if result.startswith("ok"))
-    return [equal, sum(results.values()) - results["incomplete"]]
+    results = [(case["id"], run(case)) for case in cases if not timeless or "now" in case]
+    complete = [(id, result.startswith("ok")) for id, result in results if result != "incomplete"]
+    unequal = [id for id, is_equal in complete if not is_equal]
+    return [len(complete) - len(unequal), len(complete)], unequal
 
 
 def _case(case: Any) -> str:

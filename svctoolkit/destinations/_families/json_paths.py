@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -81,12 +82,11 @@ class Name(Parsed):
         if self.is_name and self.written in body:
             return
         if not _has_value(value):
-            *around, _ = self.steps or ("",)
-            if not around or not all(isinstance(step, str) for step in around):
-                return
             node: Any = body
-            for step in around:
-                node = node.setdefault(step, {}) if isinstance(node, dict) else {}
+            for step, inner in pairwise(self.steps):
+                if not isinstance(node, dict) or not isinstance(step, str):
+                    return
+                node = node.setdefault(step, {} if isinstance(inner, str) else [])
             return
         if not self.steps:
             if not isinstance(value, dict):

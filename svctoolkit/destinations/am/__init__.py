@@ -98,6 +98,8 @@ destination = DestinationType(
         "Only street, city, state, country and postal code of an address become user properties.",
     ],
     differences=[
+        "A group of a warehouse row has the row's traits as properties; RudderStack adds the external ID, and in a "
+        "recorded batch it leaves out the trait `os_version`.",
         "A product that is null becomes an event with empty product properties.",
         "A campaign that is text is ignored.",
         "A page or screen without a configured template is sent under its own name; RudderStack refuses it.",

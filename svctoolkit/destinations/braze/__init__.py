@@ -62,6 +62,7 @@ destination = DestinationType(
         ),
     ],
     differences=[
+        "A configuration without restApiKey is refused; RudderStack sends its requests without a key.",
         "A change of nested objects (`add`, `update`, `remove`) that is not a list is ignored; RudderStack splits a "
         "text into letters.",
     ],

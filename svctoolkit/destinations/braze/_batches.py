@@ -1,8 +1,9 @@
 """Limits per request: 75 attributes, 75 events and 75 purchases (`/users/track`), 50 merges, 25 subscriptions.
 
-https://www.braze.com/docs/api/endpoints/user_data/post_user_track. All jobs of a call form one batch, sorted by user,
-and its requests are split where a list would exceed its limit, or with `brazeLimit: total` where all lists together
-would. Subscriptions of one group and state become one entry with all of its users.
+https://www.braze.com/docs/api/endpoints/user_data/post_user_track. All jobs of a call form one batch. Items of
+`/users/track` are in order of their external IDs, as RudderStack sorts them. Requests are split where a list would
+exceed its limit, or with `brazeLimit: total` where all lists together would. Subscriptions of one group and state
+become one entry with all of its users.
 """
 
 from __future__ import annotations
@@ -88,8 +89,8 @@ def _requests(place: str, payloads: Sequence[Payload], *, in_all: bool) -> Itera
     if not here:
         return
     lists = {name: [item for payload in here for item in (payload.json or {}).get(name, ())] for name in _LISTS}
-    for name in _TRACKED:  # items with an external ID go first
-        lists[name].sort(key=lambda item: "external_id" not in item)
+    for name in _TRACKED:  # in order of their external IDs; items without one are last
+        lists[name].sort(key=lambda item: ("external_id" not in item, js_join(item.get("external_id"))))
     lists["subscription_groups"] = _combine(lists["subscription_groups"])
     rest = {key: value for key, value in (here[0].json or {}).items() if key not in _LISTS}
     if place == _TRACK:  # only batches have it, single requests do not

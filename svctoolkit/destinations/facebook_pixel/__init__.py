@@ -102,7 +102,8 @@ destination = DestinationType(
         ),
     ],
     differences=[
-        "A screen is always a `PageView`.",
+        "A screen is always a `PageView`. RudderStack sends `Viewed a page` without standardPageCall, until it has "
+        "handled any event with it.",
         "A time that is text of digits is sent unchanged, and its age is not checked.",
     ],
     needs=["clock"],

@@ -74,6 +74,7 @@ destination = DestinationType(
     ],
     merges=[Merge("conversionAdjustments", limit=2000, honours_alone=True)],
     differences=[
+        "A `loginCustomerId` that is a number is sent as text.",
         "Which workspaces may restate conversions is known from one recorded case and three observations only.",
         "Objects in place of text are sent as JSON, and an adjusted value that is an empty text is not sent.",
     ],

@@ -49,8 +49,8 @@ class IterableSettings(Settings, frozen=True, kw_only=True):
     prefer_user_id: bool = True
     merge_nested_objects: bool = True
     track_all_pages: bool = False
-    track_categorised_pages: bool = True
-    track_named_pages: bool = True
+    track_categorised_pages: bool = False
+    track_named_pages: bool = False
     map_to_single_event: bool = True
     register_device_or_browser_api_key: Secret = Secret("")
 

@@ -55,6 +55,7 @@ destination = DestinationType(
         "Events are sent to the MD5 hash of the address as it is, members to that of the address in lower case.",
         "In the properties of an event, null is sent as the string null.",
         "Batches of members go to the configured audience, even if an event names its own list.",
+        "The trait birthday loses its first five characters, the year: `2000-05-17` is sent as `05/17`.",
     ],
     answers=[
         Answer("success", 204, "", at="/events"),
@@ -92,6 +93,12 @@ def iso_seconds(value: Json) -> str | None:
     return None if when is None else when.isoformat(timespec="seconds")
 
 
+@converter
+def birthday(value: Json) -> Json:
+    """Convert a date, `2000-05-17`, to `05/17`: any text loses the five characters of the year."""
+    return value[5:].replace("-", "/", 1) if isinstance(value, str) else value
+
+
 MEMBER = Table({"email_address": required(string(EMAIL))})
 ADDRESSEE = Table({"email_address": required(EMAIL_OR_EXTERNAL_ID)})
 ADDRESS = Table(
@@ -109,6 +116,7 @@ MERGE_FIELDS = Table(
         "FNAME": FIRST_NAME,
         "LNAME": LAST_NAME,
         "PHONE": trait("phone"),
+        "BIRTHDAY": birthday(trait("birthday")),
     }
 )
 ACTION = Table({"occurred_at": iso_seconds(TIME), "is_syncing": "properties.isSyncing"})

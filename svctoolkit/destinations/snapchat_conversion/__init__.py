@@ -113,6 +113,7 @@ destination = DestinationType(
     ],
     merges=[Merge("data", limit=2000, at="/v3/"), Merge(wraps=True, limit=2000, at="/v2/")],
     differences=[
+        "A `pixelId` of false is the text `false`; RudderStack refuses events of the web without a pixel.",
         "An event without a time is sent without one, and Snapchat uses the time of arrival.",
         "Invalid times are rejected, whereas RudderStack sends `NaN`.",
     ],

@@ -41,6 +41,7 @@ destination = DestinationType(
     differences=[
         "RudderStack gives each of several products a random ID. Here it is a hash of the message ID and the "
         "product's index, so that the same event always produces the same request.",
+        "If all events of a call are refused, nothing is sent; RudderStack sends a request without any interaction.",
     ],
 )
 

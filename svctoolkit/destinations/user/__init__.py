@@ -42,7 +42,6 @@ from svctoolkit.mapping import (
     WrongValue,
     as_object,
     converter,
-    custom_traits,
     first,
     is_empty,
     js_join,
@@ -176,7 +175,7 @@ REQUIRED_ID = required(USER_ID)
 def send_person(event: Event, settings: UserSettings, context: Context) -> Payload:
     """Create or update the user, with all traits."""
     mapped = {row.from_ for row in settings.user_attributes_mapping}
-    traits = custom_traits(event, frozenset()) or {}
+    traits = {**as_object(event.raw.get("traits")), **as_object(event.context.get("traits"))}
     own = {key: value for key, value in traits.items() if key not in _NOT_CUSTOM | mapped and value is not None}
     body = {**PERSON(event), **_values_of_rows(traits, settings.user_attributes_mapping), **own}
     person_id = as_object(_person(event, settings, context)).get("id")
