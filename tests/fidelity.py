@@ -1,4 +1,5 @@
 """Compare the mappings with recordings of RudderStack, and write `svctoolkit/destinations/fidelity.json` and the table.
+The table of the Test API comes from our own server, which runs for it.
 
     python -m tests.fidelity FOLDER [TYPE ...]   measure all types, or only these, and write data and table
     python -m tests.fidelity                     write the table in `svctoolkit/docs/fidelity.md` again
@@ -26,6 +27,7 @@ from typing import Any
 from svctoolkit.destinations import CATALOGUE
 from svctoolkit.destinations import fidelity as figures
 from svctoolkit.errors import ToolkitError
+from tests import conformance
 
 PACKAGE = Path(figures.__file__).parent.parent
 DATA = PACKAGE / "destinations" / "fidelity.json"
@@ -42,7 +44,7 @@ def page_text(page: str) -> str:
     """The page with its table replaced by the one of the data."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return before + BEGIN + "\n".join(figures.page()) + "\n" + END + after
+    return before + BEGIN + "\n".join([*conformance.table(), "", *figures.page()]) + "\n" + END + after
 
 
 def main(arguments: list[str]) -> int:

@@ -29,6 +29,7 @@ import pytest
 import svctoolkit
 from svctoolkit import DataPlane, Pipeline, Workspace, displayed, record, runner
 from svctoolkit.client import TestApiClient
+from svctoolkit.client.conformance import Conformance, Targets, conform
 from svctoolkit.delivery import Answer, Recorder
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
@@ -147,6 +148,7 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Traits": lambda s: [replay([*EVENTS, TELLTALE], s.workspace).contrast(["[0]", f"[{len(EVENTS)}]"])],
     "Profile": lambda s: profile([*EVENTS, TELLTALE], s.workspace),
     "History": lambda s: read_history([*EVENTS, TELLTALE], s.workspace),
+    "Conformance": lambda _: _conformance(),
     "LossReport": lambda s: find_losses([*EVENTS, TELLTALE], "am", s.workspace),
     "LossCounts": lambda s: find_losses([*EVENTS, TELLTALE], "am", s.workspace).counts,
     "SharedDeliveries": lambda s: [s.pipeline.deliveries(key, EVENTS) for key in ("hook", "am", "slack", "path")],
@@ -248,6 +250,15 @@ def test_every_display_is_in_a_list() -> None:
     shown |= {kind.__name__ for kind, form in displayed._VIEWS if form == "html"}
 
     assert sorted(shown ^ tried) == [], "add a line to DISPLAYS above"
+
+
+def _conformance() -> Conformance:
+    """The report of a server that repeats the token and the event in every text."""
+
+    def echo(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"destinationId": CANARIES["a token"], "message": CANARIES["a token"]})
+
+    return conform("http://api.example", "", CANARIES["a token"], Targets("hook"), transport=httpx.MockTransport(echo))
 
 
 def _webhooks(shop: Shop) -> Sequence[Webhook]:

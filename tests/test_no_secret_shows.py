@@ -312,6 +312,7 @@ RUNS: dict[str, list[list[str]]] = {
     "notebooks": [["notebooks", "copies", "--no-open"]],
     "trust": [["trust", "code.py"], ["trust"], ["trust", "--list"], ["trust", "code.py", "--remove"]],
     "secrets": [["secrets", "scan", "."]],  # which are in the inputs
+    "conform": [],  # needs a server: see `DISPLAYS` in `test_every_output_is_masked`
     "held": [],  # asks a data plane, which masks: see `simulations/test_over_http`
     "mcp": [],  # waits for calls: see `test_no_tool_of_an_agent_shows_a_secret`
     "serve": [],  # waits for Ctrl-C: see `test_every_output_is_masked`

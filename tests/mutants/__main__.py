@@ -32,6 +32,7 @@ ABOUT = {
     "cli": ["tests/test_cli.py"],
     "cli._site": ["tests/test_site.py"],
     "client": ["tests/test_client.py", "tests/data_plane/test_client_faults.py"],
+    "client.conformance": ["tests/test_conformance.py"],
     "destinations._deletions": ["tests/deletions/test_requests.py"],
     "server.regulations": ["tests/deletions/test_regulations.py"],
     "delivery": ["tests/test_delivery.py", "tests/test_network_policy.py", "tests/test_pipeline.py"],
