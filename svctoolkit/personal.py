@@ -72,6 +72,8 @@ _CLASSES = bytes(
     next((ord(name) for name, members in _MEMBERS.items() if byte in members), ord("u" if byte >= 0xD8 else "b"))
     for byte in range(256)
 )
+_DIGITS = _CLASSES.translate(bytes.maketrans(b"p", b"d"))
+_LONG_RUN = b"d" * 14
 _STARTS = (re.compile(rb"bd[dsp]{8,}"), re.compile(rb"pd[dsp]{8,}"), re.compile(rb"sd[dp]{13,}"))
 
 
@@ -198,7 +200,8 @@ def may_have(kinds: Collection[str], text: bytes) -> bool:
     classes = text.translate(_CLASSES)
     if b"u" in classes or ("phone" in kinds and _names_phone(text)):
         return True
-    for pattern in _STARTS:
+    # Only in a run that is long enough can anything begin after a separator.
+    for pattern in _STARTS if _LONG_RUN in text.translate(_DIGITS) else _STARTS[:2]:
         for run in pattern.finditer(classes):
             start, end = run.start() + 1, run.end()
             if end - start > 13 and "card" in kinds and _MANY_DIGITS.search(text, start, end):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -446,3 +447,55 @@ def test_values_in_texts_are_found_where_they_are(payload: Any, total: Any) -> N
     assert values_at(arrival, "total")[0][1] == total
     assert has_value(arrival, "total")
     assert values_at(arrival, "body.nothing") == []
+
+
+_MEMBERS = ("total", "note", "phone", "cell_phone", "hotel", "value", "e", "batch", "order id")
+_LEAVES: Sequence[Any] = (
+    None, True, 5, 5.5, 491511234567, "", "5", "jo@mail.example", "jo%40mail.example", '["jo\\u0040mail.example"]',
+    "+49 151 1234567", "0151/1234567", "4111 1111 1111 1111", "/4111111111111111", "2024-05-01T12:00:00.000Z",
+    "p-000000000123", "Chrome/126.0.0.0 Safari/537.36 (KHTML)", 'say "total":7', "[1,2]", "[no JSON", "{}", "ü", "a\\b",
+    "(555) 010-9999", "6f0c3a52-6f0d-4a3e-9a51-000000000000", "d41d8cd98f00b204e9800998ecf8427e",
+)  # fmt: skip
+
+
+def _random_json(random: Random, depth: int = 3) -> Any:
+    shape = random.random()
+    if depth == 0 or shape < 0.4:
+        return random.choice(_LEAVES)
+    if shape < 0.5:
+        return json.dumps(_random_json(random, depth - 1), separators=random.choice([(",", ":"), (", ", ": ")]))
+    if shape < 0.6:
+        return [_random_json(random, depth - 1) for _ in range(random.randrange(3))]
+    return {random.choice(_MEMBERS): _random_json(random, depth - 1) for _ in range(random.randrange(1, 5))}
+
+
+class _Visited(Arrival):
+    """An arrival of which each value is visited, because its JSON cannot be searched."""
+
+    _encoded = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_of_the_json_finds_what_a_visit_of_each_value_finds(seed: int) -> None:
+    """In payloads of any shape, also with JSON in texts, at any depth."""
+    policies = Policies.of(
+        [
+            {"no_personal": {"except": ["note"]}},
+            {"name": "phone", "no_personal": {"kinds": ["phone"]}},
+            {"name": "card", "no_personal": {"kinds": ["card"]}},
+            {"name": "email", "no_personal": {"kinds": ["email"], "destinations": ["a"]}},
+            {"agree": {"values": ["a.total", "b.value"]}},
+            {"required": {"event": "Order", "at": {"a": ["total", "value.e"]}}},
+            {"hosts": ["x.example"]},
+        ]
+    )
+    random, event = Random(seed), {"type": "track", "event": "Order", "messageId": "m"}
+    found = 0
+    for _ in range(100):
+        forms = {form: {random.choice(_MEMBERS): _random_json(random)} for form in ("JSON", "JSON_ARRAY", "FORM")}
+        payload = {"endpoint": "https://x.example", "body": {**forms, "XML": _random_json(random)}}
+        payloads = [("a", [payload]), ("b", [_random_json(random), payload])]
+        searched = list(policies.check(event, [Arrival(*each) for each in payloads]))
+        assert searched == list(policies.check(event, [_Visited(*each) for each in payloads]))
+        found += len(searched)
+    assert found > 50

@@ -12,7 +12,7 @@ import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.policies.tables import Tables
-from svctoolkit.results.texts import open_json, open_texts
+from svctoolkit.results.texts import open_json, open_texts, with_raw_texts
 from svctoolkit.simulations import Loss
 
 _encoder = msgspec.json.Encoder()
@@ -60,8 +60,9 @@ class Arrival:
 
     @cached_property
     def _encoded(self) -> bytes | None:
+        """The payloads as JSON. Texts that are JSON are opened where destinations expect them: see `with_raw_texts`."""
         try:
-            return _encoder.encode(self.payloads)
+            return _encoder.encode([with_raw_texts(payload) for payload in self.payloads])
         except (TypeError, ValueError, RecursionError):
             return None
 

@@ -10,7 +10,7 @@ from svctoolkit import personal
 from svctoolkit.json_types import Json
 from svctoolkit.personal import Kind
 from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
-from svctoolkit.policies.paths import ends_with, general_path, named_leaves
+from svctoolkit.policies.paths import ends_with, general_path, named_leaves, texts_with
 from svctoolkit.secrets import MASK
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -59,13 +59,11 @@ def _may_be_present(text: bytes | None, kinds: Sequence[str]) -> Sequence[str]:
 
 def _findings(destination: str, payload: Json, kinds: Sequence[str]) -> Iterator[Finding]:
     have_forms, only_emails = _FORMS.issuperset(kinds), list(kinds) == ["email"]
-    for path, name, owner, value in named_leaves(payload):
+    # Few values look like anything: the others need no closer look.
+    for path, name, owner, value in texts_with(payload, ("@", "%40")) if only_emails else named_leaves(payload):
         if path[:1] in _NOT_DATA or isinstance(value, bool):
             continue
         text = str(value)
-        # Few values look like anything: the others need no closer look.
-        if only_emails and "@" not in text and "%40" not in text:
-            continue
         if have_forms and not (personal.may_be_personal(text, name, owner) or (len(text) > 13 and _CARD.search(text))):
             continue
         for kind in _kinds(value, name, owner, kinds):
