@@ -168,7 +168,7 @@ def timeline(versions: Sequence[Version], masker: Masker) -> Html:
     ]
     last = f", the last {_SHOWN} of them" if len(versions) > _SHOWN else ""
     head = ("request", "at (UTC)", "endpoint", "events", "rules", "change")
-    return display.table(head, rows, caption=f"{len(versions):,} changes{last}", inside=inside)
+    return display.table(head, rows, caption=f"{display.quantity(len(versions), 'change')}{last}", inside=inside)
 
 
 def _row(version: Version, masker: Masker) -> tuple[Any, ...]:
