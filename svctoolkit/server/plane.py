@@ -460,7 +460,7 @@ class DataPlane(View):
         if self._socket is None:
             await self._ended.wait()
             return
-        self._server = serving.uvicorn_server(self.asgi, self._tls)
+        self._server = serving.uvicorn_server(self.asgi, self._tls, head=lambda: self._engine.knobs.limits.head)
         # `stop` may be called before the server exists; it would then never see `should_exit`.
         if self._ended.is_set():
             return

@@ -9,15 +9,16 @@ import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.transformations import Layers, code_is_trusted, layers
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import PlaneLimits, Workspace
 
 if TYPE_CHECKING:
     import uvicorn
@@ -159,15 +160,20 @@ def _server(pipeline: Pipeline, timeout: float) -> uvicorn.Server:
     return uvicorn_server(app(pipeline.workspace, pipeline=pipeline, timeout=timeout))
 
 
-def uvicorn_server(made: ASGIApp, tls: Tls | None = None) -> uvicorn.Server:
-    """Return a server for an application, with the settings that all servers here share."""
+def uvicorn_server(
+    made: ASGIApp, tls: Tls | None = None, *, head: Callable[[], float] = lambda: PlaneLimits().head
+) -> uvicorn.Server:
+    """Return a server for an application, with the settings that all servers here share.
+
+    `head` returns the seconds for the line and the headers of a request; then its connection is closed.
+    """
     import uvicorn  # takes 0.1 s, and an application in process does not need it
 
     from svctoolkit.server.web.connections import Server, TimedProtocol
 
     config = uvicorn.Config(
         made,
-        http=TimedProtocol,
+        http=cast("type", partial(TimedProtocol, seconds=head)),  # uvicorn only calls it
         ws="none",
         lifespan="off",
         log_config=None,

@@ -89,6 +89,7 @@ class PlaneLimits:
     `waiting`: events per destination in memory (at least those of two calls), and `unrouted`: bytes of requests that
     are not routed yet; the rest waits in the store. `changes`: changes that are kept for slow readers of the live
     stream. `mapping`: seconds of processor time in which one event must be mapped to one destination.
+    `head`: seconds for the line and the headers of a request; then the connection is closed.
     """
 
     body: int = 4000 * 1024
@@ -97,6 +98,7 @@ class PlaneLimits:
     unrouted: int = 16 << 20
     changes: int = 10_000
     mapping: float = 2.0
+    head: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)

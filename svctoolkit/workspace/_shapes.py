@@ -219,6 +219,7 @@ class PlaneLimitsShape(_Shape):
     unrouted: Annotated[int, Meta(ge=1024, description="bytes of requests that are not routed yet")] = _PLANE.unrouted
     changes: Annotated[int, Meta(ge=1, description="changes kept for slow streams")] = _PLANE.changes
     mapping: Annotated[float, Meta(gt=0, description="seconds to map an event to a destination")] = _PLANE.mapping
+    head: Annotated[float, Meta(gt=0, description="seconds for the headers of a request")] = _PLANE.head
 
 
 class DataPlaneShape(_Shape):

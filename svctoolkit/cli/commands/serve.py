@@ -44,7 +44,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=NUMBER",
-        help="set a limit: body, answer, waiting, unrouted, changes or mapping; may be repeated",
+        help="set a limit: body, answer, waiting, unrouted, changes, mapping or head; may be repeated",
     )
     knobs.add_argument(
         "--concurrency", type=_count, metavar="N", help="send at most N concurrent requests to each destination"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import h11
@@ -12,29 +13,34 @@ import uvicorn
 from svctoolkit.server.web.protocol import Protocol
 
 _SEND_BUFFER = 65_536  # bytes
-_HEAD = 20.0  # seconds for the headers of a request
 
 
 class TimedProtocol(Protocol):
-    """Closes a connection that does not send the headers of a request in time."""
+    """Closes a connection that does not send the line and the headers of a request within `seconds()`.
 
-    _late: asyncio.TimerHandle | None = None
+    The time counts from the connection or the first byte of the next request, however many bytes follow.
+    """
 
-    # Any: asyncio's transport, as uvicorn's protocol has it
+    # Any: what uvicorn passes to a protocol, and asyncio's transport
+    def __init__(self, *arguments: Any, seconds: Callable[[], float], **members: Any) -> None:
+        super().__init__(*arguments, **members)
+        self._seconds = seconds
+        self._late: asyncio.TimerHandle | None = None
+
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         connection = transport.get_extra_info("socket")
         if connection is not None:
             # The system's default buffer is megabytes for a client that does not read.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
-        self._late = self.loop.call_later(_HEAD, self._close)
+        self._late = self.loop.call_later(self._seconds(), self._close)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._in_time()
         elif self._late is None:
-            self._late = self.loop.call_later(_HEAD, self._close)
+            self._late = self.loop.call_later(self._seconds(), self._close)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
