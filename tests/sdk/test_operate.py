@@ -85,13 +85,13 @@ def test_parked_events_go_out_after_retry(make: Make, gateway: Gateway, run: Run
 
 def test_purge_deletes_what_is_asked_but_not_what_is_being_sent(make: Make, gateway: Gateway, run: Run):
     """The claimed events of a running client stay, so that no new event can get their place."""
-    gateway.rule = lambda events: (400, {}, b"no") if events[0]["event"] == "bad" else (503, {}, b"")
-    client = make(flush_queue_size=2)
+    gateway.rule = lambda events: (400, {}, b"no")
+    client = make(flush_queue_size=10)  # the others are not enough for a request
     client.track("bad")
     assert client.flush()
     for number in range(4):
         client.track(f"event {number}")
-    client.stats()
+    client.frame()  # stores them
     with sqlite3.connect(client._engine.database.path) as other:
         (first,) = other.execute("SELECT min(id) FROM events").fetchone()
         (source,) = other.execute("SELECT source FROM events").fetchone()
