@@ -8,11 +8,12 @@ import time
 import traceback
 import warnings
 from collections.abc import Mapping
-from multiprocessing import get_context
+from contextlib import suppress
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, Final, NamedTuple
 
 from svctoolkit.errors import ToolkitError, WorkspaceWarning
@@ -81,14 +82,21 @@ class Worker:
 
 def _serve(connection: Connection, folder: Path, file: Path, strict: bool) -> None:
     """Answer calls until the other side closes the connection."""
+    Thread(target=_end_with_parent, daemon=True).start()
     os.chdir(folder)
     warnings.simplefilter("ignore", WorkspaceWarning)  # `svctoolkit check` lists them; with `strict` they are raised
-    while True:
-        try:
+    with suppress(EOFError, OSError, KeyboardInterrupt):
+        while True:
             name, arguments = connection.recv()
-        except (EOFError, KeyboardInterrupt):
-            return
-        connection.send(run(name, arguments, folder, file, strict=strict))
+            connection.send(run(name, arguments, folder, file, strict=strict))
+
+
+def _end_with_parent() -> None:
+    """End this process when the server is killed, also in the middle of a tool that would never finish."""
+    server = parent_process()
+    if server is not None:
+        server.join()
+        os._exit(1)
 
 
 # Any: arguments of tools
