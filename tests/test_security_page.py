@@ -105,6 +105,11 @@ PROMISES: dict[str, str | tuple[str, ...]] = {
     ),
     "Secrets that were removed": "test_every_output_is_masked.py::test_a_secret_removed_from_the_file_stays_masked",
     "Programs get what was sent": "test_docs.py::test_the_python_of_the_page_about_security_runs",
+    "The tools of `svctoolkit mcp`": "test_no_secret_shows.py::test_no_tool_of_an_agent_shows_a_secret",
+    "They send nothing in any delivery mode": (
+        "test_agents.py::test_nothing_is_sent_in_any_mode",
+        "test_agents.py::test_tools_stay_in_the_project",
+    ),
     "A **write key is not secret**": "data_plane/test_console.py::test_the_page_has_code_with_the_write_key",
     "The access log omits it": (
         "data_plane/test_control.py::test_the_access_log_has_no_keys",

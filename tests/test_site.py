@@ -124,6 +124,8 @@ QUERIES = {
     "troubleshooting": "troubleshooting",
     "faq": "faq",
     "gitlab": "ci",
+    "mcp server": "agents reference/commands",
+    "ai coding assistant": "agents",
     "jenkins": "ci",
     "circleci": "ci",
     "snowplow micro": "comparison",
