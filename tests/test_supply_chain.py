@@ -13,6 +13,7 @@ import yaml
 
 REPOSITORY = Path(__file__).parent.parent
 WORKFLOWS = {file.name: file for file in (REPOSITORY / ".github" / "workflows").glob("*.yml")}
+ACTION = REPOSITORY / ".github" / "actions" / "svctoolkit" / "action.yml"
 PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
 
 
@@ -30,7 +31,7 @@ def test_actions_are_pinned_to_commits() -> None:
     """Each action is named by the hash of a commit, with its version in a comment; one version for each action."""
     used = [
         line.partition("uses: ")[2].strip()
-        for file in WORKFLOWS.values()
+        for file in (*WORKFLOWS.values(), ACTION)
         for line in file.read_text(encoding="utf-8").splitlines()
         if "uses: " in line
     ]
