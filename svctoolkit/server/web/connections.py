@@ -21,12 +21,13 @@ class TimedProtocol(Protocol):
     The time counts from the connection or the first byte of the next request, however many bytes follow.
     """
 
-    # Any: what uvicorn passes to a protocol, and asyncio's transport
+    # Any: what uvicorn passes to a protocol
     def __init__(self, *arguments: Any, seconds: Callable[[], float], **members: Any) -> None:
         super().__init__(*arguments, **members)
         self._seconds = seconds
         self._late: asyncio.TimerHandle | None = None
 
+    # Any: asyncio's transport
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         connection = transport.get_extra_info("socket")
