@@ -301,7 +301,7 @@ def test_a_rudder_cli_project_provides_tracking_plans_and_suites(tmp_path: Path)
     properties.write_text(properties.read_text().replace("type: number", "type: boolean"))
     second = svctoolkit("run", cwd=shop)
 
-    assert "tracking plan shop: 1 events; checks web" in imported.stdout
+    assert "tracking plan shop: 1 event; checks web" in imported.stdout
     assert (first.returncode, "web-as-planned.suite.yaml: 1 passed" in first.stdout) == (0, True), first.stdout
     assert "clean.suite.yaml: 6 passed" in first.stdout
     assert link is not None

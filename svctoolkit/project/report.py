@@ -45,7 +45,9 @@ class Report:
                 yield f"  transformation {key}: not used by any destination"
         for key, plan in workspace.tracking_plans.items():
             checked = [s.key for s in workspace.sources.values() if _checks(workspace, s, plan)]
-            yield f"  tracking plan {key}: {len(plan.chosen.rules)} events; checks {', '.join(checked) or 'no source'}"
+            count = len(plan.chosen.rules)
+            events = "1 event" if count == 1 else f"{count:,} events"
+            yield f"  tracking plan {key}: {events}; checks {', '.join(checked) or 'no source'}"
         width = min(max(map(len, self.states), default=0), _WIDEST)
         for key, state in self.states.items():
             yield f"  {key:<{width}}  {workspace.destinations[key].type:<20}  {state.text}"
