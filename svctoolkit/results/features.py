@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from svctoolkit.json_types import LEAVES, Json, json_type
 _DEEPEST, _ELEMENTS, _LONGEST_VALUE = 12, 20, 60
 _LENGTHS = (40, 100, 255, 500, 1024)  # limits that vendors have for names and values
 _MOST_VALUES, _RARE = 1_000, 0.1  # of a field with more values, rare ones are dropped
+_TEXT, _IS_TEXT = {str}, ("type", "text")
 _DAY = ("receivedAt", "originalTimestamp", "timestamp", "sentAt")
 
 
@@ -60,15 +61,30 @@ class _Field:
             yield from inner.features()
 
 
+def _union(fields: Sequence[_Field]) -> _Field:
+    """Return a field with the values and inner fields that any of these has, without their counts."""
+    if len(fields) == 1:
+        return fields[0]
+    made = _Field("")
+    for field in fields:
+        made.values |= field.values
+        made.scalars |= field.scalars
+    names = dict.fromkeys(name for field in fields for name in field.children)
+    made.children = {
+        name: _union([field.children[name] for field in fields if name in field.children]) for name in names
+    }
+    return made
+
+
 class Features:
     """The features of many events: `number` of events, `counts` by feature, and the `days` on which they occurred.
 
     With `known`, values that none of those events has are not counted: they cannot separate the two sets.
     """
 
-    def __init__(self, known: Features | None = None) -> None:
+    def __init__(self, *known: Features) -> None:
         self.number, self.days = 0, Counter[str]()
-        self._root, self._known = _Field(""), known._root if known is not None else None
+        self._root, self._known = _Field(""), _union([features._root for features in known]) if known else None
 
     def add(self, event: Mapping[str, Json]) -> None:
         """Count the features of one more event."""
@@ -81,8 +97,9 @@ class Features:
         return Counter(dict(self._root.features()))
 
     def _object(self, field: _Field, known: _Field | None, value: Mapping[str, Json], depth: int) -> None:
+        children = field.children
         for name, inner in value.items():
-            child = field.child(name)
+            child = children.get(name) or field.child(name)
             child.present += 1
             self._one(child, known.children.get(name, _NONE) if known else None, inner, depth + 1)
 
@@ -90,7 +107,7 @@ class Features:
         """Count a value that an event has once."""
         if type(value) in LEAVES:
             self._leaf(field, known, value)
-        elif isinstance(value, Mapping):
+        elif type(value) is dict or isinstance(value, Mapping):
             _count(field, "type", "object")
             if depth < _DEEPEST:
                 self._object(field, known, value, depth)
@@ -104,10 +121,17 @@ class Features:
 
         `whole` is false if some element lacks a field on the way to it.
         """
-        objects = [value for value in values if isinstance(value, Mapping)]
-        lists = [value for value in values if isinstance(value, list)]
+        kinds = {*map(type, values)}
+        if kinds == _TEXT:  # as most often
+            for text in dict.fromkeys(values):
+                self._leaf(field, known, text)
+            return
         for leaf in dict.fromkeys((type(value), value) for value in values if type(value) in LEAVES):
             self._leaf(field, known, leaf[1])
+        if kinds <= LEAVES:
+            return
+        objects = [value for value in values if type(value) is dict or isinstance(value, Mapping)]
+        lists = [value for value in values if isinstance(value, list)]
         if objects:
             _count(field, "type", "object")
             if depth < _DEEPEST:
@@ -131,15 +155,15 @@ class Features:
 
     def _leaf(self, field: _Field, known: _Field | None, value: Any) -> None:
         if type(value) is str:
-            _count(field, "type", "text")
+            field.properties[_IS_TEXT] = field.properties.get(_IS_TEXT, 0) + 1
             if not value:
                 _count(field, "empty", "")
             elif len(value) <= _LONGEST_VALUE and (known is None or value in known.values):
                 self._value(field.values, value)
-            for length in _LENGTHS:
-                if len(value) <= length:
-                    break
-                _count(field, "longer", str(length))
+            if len(value) > _LENGTHS[0]:
+                for length in _LENGTHS:
+                    if len(value) > length:
+                        _count(field, "longer", str(length))
             return
         _count(field, "type", json_type(value))
         if value is None:

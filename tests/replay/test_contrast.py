@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from svctoolkit import Workspace
 from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay import compare, replay
-from svctoolkit.results.contrast import contrast
+from svctoolkit.results.contrast import compare_features, contrast
+from svctoolkit.results.features import Features
 
 CODE = """\
 export function transformEvent(event) {
@@ -169,3 +171,29 @@ def test_numbers_are_within_their_totals(failing: list[Any], passing: list[Any])
 def test_equal_events_have_no_contrast(events: list[Any]) -> None:
     """Neither does a side without events."""
     assert contrast(events, events) == contrast(events, []) == contrast([], events) == ()
+
+
+def test_groups_share_the_events_that_pass() -> None:
+    """Each is explained as if these had been counted for it alone."""
+    random = Random(3)
+
+    def made(**members: Any) -> list[dict[str, Any]]:
+        letters = "abcdefgh"
+        return [
+            {"items": [{"sku": random.choice(letters), "n": n % 9}], "plan": random.choice(letters), **members}
+            for n in range(50)
+        ]
+
+    groups = [made(plan="gold"), made(items=[{"sku": ""}]), made(items=[], extra={"a": [1, "b", None]})]
+    passing = made() + made(extra={"a": [2]})
+    of_groups = [Features() for _ in groups]
+    for features, events in zip(of_groups, groups, strict=True):
+        for event in events:
+            features.add(event)
+    shared = Features(*of_groups)
+    for event in passing:
+        shared.add(event)
+
+    together = [compare_features(features, shared) for features in of_groups]
+    assert together == [contrast(events, passing) for events in groups]
+    assert all(together)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from svctoolkit import personal
 from svctoolkit.replay.inputs import Events
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from svctoolkit.replay.results.results import Comparison, Replayed
 
 MOST = 10_000  # events of each side of a contrast
-_MOST_FAILING, _MOST_PASSING = 20_000, 6_000  # events over all contrasts: a share of 2,000 is off by two points at most
+_MOST_FAILING, _MOST_PASSING = 20_000, 6_000  # events over all contrasts
+_ENOUGH = 2_000  # a share of as many passing events is off by two points at most
 _LEAST = 200  # events of each side
 _PASSING = ("ok", "same", "changed", "no longer failing", "newly delivered")
 _SELECTION = ("selected", "others")
@@ -39,15 +41,23 @@ def contrast_groups(
     groups: Sequence[Group],
 ) -> list[Traits]:
     """Compare the events of each group with others. Secrets in values are masked, and on request personal data."""
-    alone = len(groups) == 1
-    most = [
-        MOST if alone else max(_LEAST, together // (len(groups) or 1)) for together in (_MOST_FAILING, _MOST_PASSING)
+    alike: dict[tuple[str, frozenset[str]], list[Group]] = {}
+    for group in groups:
+        alike.setdefault((_owner(workspace, group.destination), frozenset(group.events)), []).append(group)
+    failing, passing = MOST, MOST
+    if len(groups) > 1:
+        failing = max(_LEAST, _MOST_FAILING // len(groups))
+        passing = max(_LEAST, min(_ENOUGH, _MOST_PASSING // len(alike)))
+    questions = [
+        _Question(owner, names, [_Failing(result, group, failing) for group in of_name], Sample(passing))
+        for (owner, names), of_name in alike.items()
     ]
-    questions = [_Question(result, group, _owner(workspace, group.destination), *most) for group in groups]
     _ask(result, questions)
-    sides = [(question.failing.chosen, question.passing.chosen) for question in questions]
+    sides = [([one.events.chosen for one in question.failing], question.passing.chosen) for question in questions]
     mask = partial(_masked, workspace.masker.text, mask_personal)
-    return [Traits(map(mask, traits)) for traits in _contrasts(Reader(events, columns), sides)]
+    asked = [group.key for of_name in alike.values() for group in of_name]
+    found = dict(zip(asked, _contrasts(Reader(events, columns), sides), strict=True))
+    return [Traits(map(mask, found[group.key])) for group in groups]
 
 
 def contrast_places(
@@ -67,30 +77,46 @@ def contrast_places(
                 (selected if place in places else others).add(place)
             last = place
     mask = partial(_masked, workspace.masker.text, mask_personal)
-    (traits,) = _contrasts(Reader(events, columns), [(selected.chosen, others.chosen)])
+    (traits,) = _contrasts(Reader(events, columns), [([selected.chosen], others.chosen)])
     return Traits(map(mask, traits), _SELECTION)
 
 
-class _Question:
-    """The events of a group, and events with the same names that arrive at the destination."""
+class _Failing:
+    """The events of a group."""
 
-    def __init__(self, result: Replayed | Comparison, group: Group, owner: str, failing: int, passing: int) -> None:
-        self.owner, self.kind, self._names = owner, group.kind, group.events
-        self._text_of = text_of_member(result, group)
-        self.failing, self.passing = Sample[str](failing), Sample[str](passing)
+    def __init__(self, result: Replayed | Comparison, group: Group, most: int) -> None:
+        self._kind, self._text_of, self.events = group.kind, text_of_member(result, group), Sample[str](most)
         if group.kind == "lossy":  # the rows do not say what was lost
             for example in group.examples:
-                self.failing.add(example.place)
+                self.events.add(example.place)
+
+    def see(self, block: RowColumns, rows: Sequence[int], outcomes: Sequence[str]) -> bool:
+        """Add an event with these rows if it is in the group, and return whether it is."""
+        if self._kind not in outcomes or all(self._text_of(block, n) is None for n in rows):
+            return False
+        self.events.add(block["place"][rows[-1]])
+        return True
+
+
+class _Question(NamedTuple):
+    """Groups of events with the same names at a destination, and events with these names that arrive there.
+
+    The groups share the events that arrive, because counting their features takes most of the time.
+    """
+
+    owner: str
+    names: frozenset[str]
+    failing: Sequence[_Failing]
+    passing: Sample[str]
 
     def see(self, block: RowColumns, rows: Sequence[int], outcomes: Sequence[str]) -> None:
-        """Add an event with these rows, if it is in the group or arrives."""
+        """Add an event with these rows, if it is in a group or arrives."""
         last = rows[-1]
         name = str(block["event_name"][last] or block["event_type"][last])
-        if name not in self._names and "…" not in self._names:
+        if name not in self.names and "…" not in self.names:
             return
-        if self.kind in outcomes and any(self._text_of(block, n) is not None for n in rows):
-            self.failing.add(block["place"][last])
-        elif outcomes[-1] in _PASSING:
+        in_groups = [one.see(block, rows, outcomes) for one in self.failing]
+        if not any(in_groups) and outcomes[-1] in _PASSING:
             self.passing.add(block["place"][last])
 
 
@@ -124,13 +150,20 @@ def _events(block: RowColumns) -> Iterator[tuple[str, list[int]]]:
         yield last[0], rows
 
 
-def _contrasts(reader: Reader, sides: Sequence[tuple[Collection[str], Collection[str]]]) -> Iterator[tuple[Trait, ...]]:
-    """Count the features of both sides of each pair of places. The second side is counted against the first."""
-    failing = [Features() for _ in sides]
-    _count(reader, failing, [side[0] for side in sides])
-    passing = [Features(features) for features in failing]
-    _count(reader, passing, [side[1] for side in sides])
-    return map(compare_features, failing, passing)
+def _contrasts(
+    reader: Reader, sides: Sequence[tuple[Sequence[Collection[str]], Collection[str]]]
+) -> Iterator[tuple[Trait, ...]]:
+    """Count the features of events by place: of several sets, and of events that each of these is compared with.
+
+    The latter are counted against the former.
+    """
+    failing = [[Features() for _ in places] for places, _ in sides]
+    _count(reader, [*chain(*failing)], [*chain(*(places for places, _ in sides))])
+    passing = [Features(*known) for known in failing]
+    _count(reader, passing, [places for _, places in sides])
+    for these, others in zip(failing, passing, strict=True):
+        for one in these:
+            yield compare_features(one, others)
 
 
 def _count(reader: Reader, features: Sequence[Features], places: Sequence[Collection[str]]) -> None:
