@@ -186,6 +186,27 @@ def test_the_time_is_limited(server: Running) -> None:
     assert report.rows[0].verdict == "same"
 
 
+def test_pauses_before_retries_end_with_the_limit(ours: Recording) -> None:
+    """A server that asks for 50 s before each retry cannot extend the check."""
+    now, pauses = [0.0], list[float]()
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        now[0] += seconds
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        if b'"type": "page"' in request.content:
+            return httpx.Response(429, headers={"retry-after": "50"}, json={"message": "slow down"})
+        status, body = ours.answers[key(request)]
+        return httpx.Response(status, content=body)
+
+    transport = httpx.MockTransport(handle)
+    report = conform(URL, *LOGIN, OURS, transport=transport, limit=60, clock=lambda: now[0], sleep=sleep)
+
+    assert pauses == [50, 10]
+    assert not report.ok
+
+
 def test_an_answer_that_is_not_json_is_a_difference(ours: Recording) -> None:
     """Also one that is nested too deeply."""
 

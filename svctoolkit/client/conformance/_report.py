@@ -94,11 +94,15 @@ def conform(
     """
     secret = token if isinstance(token, Secret) else Secret(token)
 
+    end = clock() + limit
+
+    def pause(seconds: float) -> None:
+        sleep(min(seconds, max(0.0, end - clock())))  # a server may ask for a minute before a retry
+
     def server(credential: Secret) -> Server:
-        return Server(base_url, email, credential, transport=transport, timeout=timeout, sleep=sleep)
+        return Server(base_url, email, credential, transport=transport, timeout=timeout, sleep=pause)
 
     known, stranger = server(secret), server(Secret(f"{secret.reveal()}-wrong"))
-    end = clock() + limit
     api = Api(known, stranger, targets, Masker({secret.reveal()}), lambda: clock() > end)
     try:
         api.check_access()
