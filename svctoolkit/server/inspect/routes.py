@@ -188,7 +188,7 @@ class Inspect:
             ),
             self._operation(
                 "stream", "stream", "Watch", _STREAM, self.stream,
-                (run, _AFTER), {200: ResponseDoc("Continues until the client disconnects."), 401: _UNAUTHORISED},
+                (run, _AFTER), {200: ResponseDoc("Continues until the client disconnects."), **bad},
             ),
             *(
                 self._operation(
