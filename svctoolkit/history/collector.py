@@ -47,7 +47,7 @@ class _Open:
     def __init__(self) -> None:
         self.events = self.examined = self.paths = 0
         self.root = _Node("")
-        self.outcomes: dict[str, Counter[str]] = {}
+        self.outcomes: dict[str, dict[str, int]] = {}
 
     def examine(self, event: Mapping[str, Json]) -> None:
         self.examined += 1
@@ -131,7 +131,10 @@ class Collector:
         """Count the outcome of an event of the latest call of `add`."""
         cell = self._at.get(id(event))
         if cell is not None:
-            cell.outcomes.setdefault(destination, Counter())[status] += 1
+            outcomes = cell.outcomes.get(destination)
+            if outcomes is None:
+                outcomes = cell.outcomes[destination] = {}
+            outcomes[status] = outcomes.get(status, 0) + 1
 
     def finish(self, name: str = "") -> Part:
         """Return what was counted, as a part of the input with this name, and start anew."""
@@ -158,10 +161,10 @@ def key_of(event: Mapping[str, Any]) -> Key:
     view = Event(event)
     context = view.context
     library, app = context.get("library"), context.get("app")
-    at = event_time(event)
+    day = _day(event)
     channel = event.get("channel") or context.get("channel")
     return (
-        at.date().isoformat() if at is not None else "",
+        day,
         view.type,
         view.name,
         channel if isinstance(channel, str) else "",
@@ -170,17 +173,25 @@ def key_of(event: Mapping[str, Any]) -> Key:
     )
 
 
+def _day(event: Mapping[str, Json]) -> str:
+    """Return the day of the event in UTC, or an empty string."""
+    at = event_time(event)
+    return at.date().isoformat() if at is not None else ""
+
+
 def _version(owner: Json, name: str) -> str:
     """Return the version, after the name if that is wanted."""
-    if not isinstance(owner, Mapping):
+    if type(owner) is not dict and not isinstance(owner, Mapping):
         return ""
-    parts = (owner.get(name) if name else "", owner.get("version"))
-    return " ".join(part for part in parts if isinstance(part, str) and part)
+    title, version = owner.get(name) if name else "", owner.get("version")
+    if not isinstance(version, str) or not version:
+        return title if isinstance(title, str) else ""
+    return f"{title} {version}" if isinstance(title, str) and title else version
 
 
 def _close(cell: Cell, counted: _Open, hide: Callable[[str], str]) -> Cell:
     cell.events, cell.examined = counted.events, counted.examined
-    cell.outcomes = {hide(destination): dict(counts) for destination, counts in counted.outcomes.items()}
+    cell.outcomes = {hide(destination): counts for destination, counts in counted.outcomes.items()}
     cell.fields = {}
     nodes = list(counted.root.below.values())
     for node in nodes:

@@ -39,5 +39,7 @@ def event_time(event: Mapping[str, Json]) -> datetime | None:
                 at = datetime.fromisoformat(text)
             except ValueError:
                 continue
+            if at.tzinfo is UTC:  # as nearly always
+                return at
             return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     return None
