@@ -73,6 +73,8 @@ def test_the_page_shows_every_operation(plane: DataPlane) -> None:
 
     assert page.status == 200
     assert [id for id in ids if f'<section id="{id}">' not in page.text] == []
+    for path, login in (("/v1/batch", "key"), ("/inspect/counts", "local"), ("/admin/send", "person")):
+        assert re.search(f'data-path="{path}" [^>]*data-login="{login}"', page.text)
 
 
 @pytest.mark.slow

@@ -24,10 +24,10 @@ be in the range of a double.
 
 #: The alternatives that open an operation. An empty one stands for a request without credentials.
 _SECURITY: Mapping[Login, Sequence[Mapping[str, Sequence[str]]]] = {
-    "token": ({"token": ()}, {"basic": ()}),
-    "local": ({"token": ()}, {"basic": ()}),
-    "key": ({"writeKey": ()},),
-    "none": (),
+    "token": ({"token": []}, {"basic": []}),
+    "local": ({"token": []}, {"basic": []}),
+    "key": ({"writeKey": []},),
+    "none": [],
 }
 
 
