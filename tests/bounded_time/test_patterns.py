@@ -23,6 +23,7 @@ DYNAMIC = {
     "mapping.agents._first_match": "1000 characters of a user agent, and each is parsed once",
     "plans.formats.rudder_cli._catalog.reference_id": "a file of a tracking plan, not an event",
     "plans.schema.formats._pattern": "4096 characters; tested below",
+    "policies.tables._pieces": "escaped letters without repetition; `_fits` searches each piece once",
     "project.probes._mentions": "the user's code at an import, not an event",
     "project.probes._outline": "the user's code at an import, not an event",
     "replay.review.fingerprints._pattern": "one class of characters, no repetition",
