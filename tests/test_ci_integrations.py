@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +20,6 @@ ROOT = Path(__file__).parent.parent
 HOOKS: dict[str, dict[str, Any]] = {
     hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 }
-needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
 @pytest.fixture
@@ -61,7 +59,7 @@ def test_the_hook_that_checks_fails_for_a_mistake_in_the_workspace(
     assert "workspace.yaml:7:1: unknown key 'destinatons'. Did you mean 'destinations'?" in capsys.readouterr().err
 
 
-@needs_git
+@pytest.mark.slow  # for git
 def test_the_hook_that_runs_suites_runs_what_a_change_affects(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without changes it passes; a transformation that drops every event fails it."""
     commit(shop)
@@ -153,7 +151,7 @@ class Runner:
         return re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda match: self._values[match[1]], text)
 
 
-@needs_git
+@pytest.mark.slow  # for git
 def test_the_action_reports_what_a_pull_request_breaks(
     shop: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,7 +186,7 @@ def test_the_action_reports_what_a_pull_request_breaks(
     ]
 
 
-@needs_git
+@pytest.mark.slow  # for git
 def test_the_action_runs_all_suites_without_the_base(shop: Path, tmp_path: Path) -> None:
     """A checkout without history is a warning, not a run of nothing; `paths` may name several files."""
     commit(shop)
