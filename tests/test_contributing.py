@@ -131,7 +131,7 @@ def test_the_new_matcher_and_reporter_work(repository: Path, tmp_path: Path) -> 
     (tmp_path / "mooring.suite.yaml").write_text(SUITE, encoding="utf-8")
 
     assert run(repository, "-m", "svctoolkit", "run", ".", "--report", "dots", cwd=tmp_path).endswith("..")
-    doctest = "import doctest; from svctoolkit.runner.expect.matchers import even; print(doctest.testmod(even))"
+    doctest = "import doctest; from svctoolkit.expect.matchers import even; print(doctest.testmod(even))"
     assert run(repository, "-c", doctest) == "TestResults(failed=0, attempted=2)\n"
 
 

@@ -27,7 +27,7 @@ SUITES = (ROOT / "svctoolkit" / "docs" / "suites.md").read_text(encoding="utf-8"
 #: packages whose public modules are extensions, with the test file of their extensions
 EXTENSIONS = {
     "svctoolkit.cli.commands": "svctoolkit {name}",
-    "svctoolkit.runner.expect.matchers": "`${name}`",
+    "svctoolkit.expect.matchers": "`${name}`",
     "svctoolkit.runner.report.reporters": "`{name}`",
 }
 
@@ -144,7 +144,7 @@ def test_every_extension_is_documented(package: str) -> None:
 @pytest.mark.parametrize(
     ("package", "file", "mention"),
     [
-        ("svctoolkit.runner.expect.matchers", "test_runner_matchers.py", r"[\"\s{]\${name}\b"),
+        ("svctoolkit.expect.matchers", "test_runner_matchers.py", r"[\"\s{]\${name}\b"),
         ("svctoolkit.runner.report.reporters", "test_runner_reports.py", r"[\"']{name}[\"']"),
     ],
 )

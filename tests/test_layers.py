@@ -37,13 +37,14 @@ MAY_IMPORT = {
     "yamlfile": "errors",
     "accepted": "errors yamlfile",
     "plans": "errors personal pictures display registry events yamlfile",
+    "expect": "causes errors secrets registry yamlfile plans",
     "simulations": "errors secrets display registry yamlfile",
     "mapping": "causes errors events",
     "warehouse": "causes errors display events mapping",
     "destinations": "causes errors simulations secrets url_secrets display registry events yamlfile mapping",
     "sources": "errors display registry events yamlfile mapping",
     "transformations": "causes errors interrupts display events",
-    "delivery": "causes errors secrets url_secrets display registry",
+    "delivery": "causes errors secrets url_secrets display registry expect",
     "workspace": (
         "simulations errors secrets url_secrets display events yamlfile plans destinations sources transformations "
         "delivery"
@@ -60,12 +61,12 @@ MAY_IMPORT = {
     "policies": "errors personal secrets sqlite registry events yamlfile simulations workspace results pipeline",
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
-        "pictures simulations prometheus "
+        "pictures simulations prometheus expect "
         "causes errors secrets url_secrets retries interrupts sqlite display events plans destinations sources "
         "transformations delivery workspace results warehouse pipeline policies history"
     ),
     "runner": (
-        "git pictures simulations policies "
+        "git pictures simulations policies expect "
         "causes errors secrets url_secrets personal interrupts display registry events sdk yamlfile plans destinations "
         "delivery workspace results warehouse pipeline client server"
     ),
@@ -82,7 +83,8 @@ MAY_IMPORT = {
         "policies errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner"
     ),
     "mutation": (
-        "accepted git errors secrets display events yamlfile plans destinations workspace pipeline runner project"
+        "expect accepted git "
+        "errors secrets display events yamlfile plans destinations workspace pipeline runner project"
     ),
     "agents": ("simulations errors destinations pipeline workspace results server policies runner replay yamlfile"),
     "accessor": "errors warehouse pipeline replay results workspace profile",
@@ -97,11 +99,11 @@ MAY_IMPORT = {
         "workspace results pipeline runner mutation accessor widgets"
     ),
     "pytest_plugin": (
-        "simulations errors sdk plans destinations transformations delivery workspace warehouse server runner "
+        "expect simulations errors sdk plans destinations transformations delivery workspace warehouse server runner "
         "mutation policies"
     ),
     "cli": (
-        "simulations "
+        "expect simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
         "delivery workspace results pipeline client server runner project mutation history replay profile lost "
         "pytest_plugin policies agents"
@@ -140,7 +142,7 @@ ROOMS = {
         "_probe _worker _forking standard _program _pool _load writes worker"
     ),
     "sources": "_request _memory _webhook _values _dates _times _define _message _gateway _examples *",
-    "runner": "expect steps suite coverage planes attempts report record _display run over_http",
+    "runner": "steps suite coverage planes attempts report record _display run over_http",
     "cli": (
         "_command _terminal _progress _parser _completion _extras _main _inputs _exports _revision _log "
         "_reports _result _violations _watching _site _webhooks _source_types commands"

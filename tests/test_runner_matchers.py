@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import svctoolkit.runner.expect.matchers
+import svctoolkit.expect.matchers
 from svctoolkit import runner
+from svctoolkit.expect.compare import Comparison, json_line
+from svctoolkit.expect.headers import Headers
+from svctoolkit.expect.paths import is_in
+from svctoolkit.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.runner import differences
-from svctoolkit.runner.expect.compare import Comparison, json_line
-from svctoolkit.runner.expect.headers import Headers
-from svctoolkit.runner.expect.paths import is_in
-from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.secrets import Masker
 
 JSON = st.recursive(
@@ -29,7 +29,7 @@ JSON = st.recursive(
 )
 
 
-_WALK = pkgutil.walk_packages(svctoolkit.runner.expect.matchers.__path__, "")
+_WALK = pkgutil.walk_packages(svctoolkit.expect.matchers.__path__, "")
 MODULES = [m.name for m in _WALK if not m.ispkg and "_" not in (m.name[0], m.name.partition(".")[2][:1])]
 
 
@@ -37,12 +37,12 @@ MODULES = [m.name for m in _WALK if not m.ispkg and "_" not in (m.name[0], m.nam
     "name",
     [
         *(f"expect.matchers.{name}" for name in MODULES),
-        *("expect.compare", "expect.paths", "expect.expectation", "suite.select", "suite.cases"),
+        *("expect.compare", "expect.paths", "expect.expectation", "runner.suite.select", "runner.suite.cases"),
     ],
 )
 def test_every_matcher_is_documented_by_an_example(name: str) -> None:
     """And the examples are true."""
-    found = doctest.testmod(import_module(f"svctoolkit.runner.{name}"))
+    found = doctest.testmod(import_module(f"svctoolkit.{name}"))
 
     assert found.attempted > 0
     assert found.failed == 0

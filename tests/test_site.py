@@ -13,7 +13,7 @@ import pytest
 from svctoolkit.cli import COMMANDS, main
 from svctoolkit.cli._site import open_search, pages, texts, write
 from svctoolkit.cli._site.search import Search
-from svctoolkit.runner.expect.matchers import MATCHERS
+from svctoolkit.expect.matchers import MATCHERS
 
 
 class Page(HTMLParser):

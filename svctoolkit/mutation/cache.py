@@ -12,11 +12,11 @@ from typing import Any
 import svctoolkit
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError
+from svctoolkit.expect.snapshots import write
 from svctoolkit.inputs import digest
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.verdict import Verdict
 from svctoolkit.runner import Scenario, Suite
-from svctoolkit.runner.expect.snapshots import write
 from svctoolkit.runner.suite.dependencies import inputs_of, items_of
 from svctoolkit.secrets import reveal
 from svctoolkit.workspace import Workspace

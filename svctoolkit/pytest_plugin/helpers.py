@@ -98,7 +98,7 @@ def _refuse_unknown_names(expected: Json, data_plane: DataPlane, results: Mappin
     """Raise `UsageError` for a member that is in no event and in no request: expecting it never fails."""
     __tracebackhide__ = True
     from svctoolkit.errors import UsageError, did_you_mean
-    from svctoolkit.runner.expect.compare import json_line
+    from svctoolkit.expect.compare import json_line
 
     records = [record for of_key in results["delivered"].values() for record in of_key]
     if not records:
@@ -160,7 +160,7 @@ def _assert(
     __tracebackhide__ = True
     from svctoolkit import runner
     from svctoolkit.errors import UsageError
-    from svctoolkit.runner.expect.compare import json_line
+    from svctoolkit.expect.compare import json_line
 
     actual = [record for records in results[what].values() for record in records]
     hide = data_plane.workspace.masker.mask

@@ -13,15 +13,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.expect.compare import differences
+from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.expectation import problems
+from svctoolkit.expect.held import held_differences
+from svctoolkit.expect.snapshots import Snapshots, write
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.attempts.causes import Cause, causes
 from svctoolkit.runner.attempts.idle import IdleParts
 from svctoolkit.runner.attempts.known_bugs import judge
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
-from svctoolkit.runner.expect.compare import differences
-from svctoolkit.runner.expect.difference import Difference
-from svctoolkit.runner.expect.expectation import problems
-from svctoolkit.runner.expect.snapshots import Snapshots, write
 from svctoolkit.runner.planes.embedded import Planes, open_planes
 from svctoolkit.runner.report.reporters import REPORTERS, Output, Reporter
 from svctoolkit.runner.run import run, skip_reason
@@ -33,7 +34,6 @@ from svctoolkit.runner.suite.select import find
 
 if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import CheckedLines, Collector, Coverage, coverage_lines
-    from svctoolkit.runner.expect.held import held_differences
     from svctoolkit.runner.planes.fates import run_results, violation_records
     from svctoolkit.runner.planes.remote import remote_planes
     from svctoolkit.runner.report.text import explanation, first_wrong_stage, github_commands
@@ -44,7 +44,6 @@ _HOME = {
     "CheckedLines": "coverage.collector",
     "Collector": "coverage.collector",
     "Coverage": "coverage.collector",
-    "held_differences": "expect.held",
     "run_results": "planes.fates",
     "violation_records": "planes.fates",
     "first_wrong_stage": "report.text",

@@ -16,14 +16,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from svctoolkit.errors import RequestError, UnknownName, did_you_mean
+from svctoolkit.expect.compare import Comparison
+from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.expectation import problems
+from svctoolkit.expect.matchers import MISSING
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import causes, unexpected_failures
 from svctoolkit.runner.attempts.held import simulated_differences
 from svctoolkit.runner.attempts.shape import shape_results
-from svctoolkit.runner.expect.compare import Comparison
-from svctoolkit.runner.expect.difference import Difference
-from svctoolkit.runner.expect.expectation import problems
-from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.fates import run_results, violation_records
 from svctoolkit.runner.record import writer
 from svctoolkit.runner.suite.checks import SIMULATED

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from svctoolkit.expect.snapshots import Snapshots
 from svctoolkit.inputs import recording
 from svctoolkit.interrupts import uninterrupted
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.attempts.known_bugs import judge
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started
-from svctoolkit.runner.expect.snapshots import Snapshots
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.suite.model import Scenario
 

@@ -101,7 +101,7 @@ ABOUT = {
         "tests/plans/test_suites.py",
     ],
     "runner.attempts.held": ["tests/simulations/test_suites.py"],
-    "runner.expect": [
+    "expect": [
         "tests/test_runner_matchers.py",
         "tests/plans/test_suites.py",
         "tests/test_docs.py",

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from svctoolkit import Workspace, runner
+from svctoolkit.expect.snapshots import Snapshots
 from svctoolkit.runner import Outcome
-from svctoolkit.runner.expect.snapshots import Snapshots
 
 WORKSPACE = "destinations: {mail: {type: REFINER, config: {apiKey: key}}}"
 SCENARIO = """

@@ -88,7 +88,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
 
 
 def _matchers() -> Iterator[str]:
-    from svctoolkit.runner.expect.matchers import MATCHERS
+    from svctoolkit.expect.matchers import MATCHERS
 
     yield "# Matchers\n\nObjects match as subsets, lists exactly; operators check everything else."
     yield "[Suites](../suites.md) explains how they combine."

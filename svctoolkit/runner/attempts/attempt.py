@@ -13,6 +13,12 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from svctoolkit.errors import StillWaiting, ToolkitError
+from svctoolkit.expect import resources
+from svctoolkit.expect.compare import Comparison
+from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.matchers import MISSING
+from svctoolkit.expect.paths import at
+from svctoolkit.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts import verify as _verify
 from svctoolkit.runner.attempts.causes import Cause
@@ -25,12 +31,6 @@ from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.policies import broken_policies
 from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
 from svctoolkit.runner.attempts.violations import forbidden_violations
-from svctoolkit.runner.expect import resources
-from svctoolkit.runner.expect.compare import Comparison
-from svctoolkit.runner.expect.difference import Difference
-from svctoolkit.runner.expect.matchers import MISSING
-from svctoolkit.runner.expect.paths import at
-from svctoolkit.runner.expect.snapshots import ScenarioSnapshots, Snapshots
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.lineages import Lineages
 from svctoolkit.runner.planes.plane import Answer, Plane

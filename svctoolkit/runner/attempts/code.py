@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from svctoolkit.expect.compare import is_matchers
+from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import is_keyed, shape_values
-from svctoolkit.runner.expect.compare import is_matchers
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.code import by_destination
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.suite.model import Scenario, Step

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from svctoolkit.expect.difference import Difference, Path
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, failure
 from svctoolkit.runner.attempts.stage_failures import ABORTED, DROPPED
-from svctoolkit.runner.expect.difference import Difference, Path
 from svctoolkit.runner.suite.checks import STAGES
 
 _OWN = ("error", "rule")  # the members of a failed value that a snapshot of a successful one does not have

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.suite.deletions import deleted_at, is_by_destination
 from svctoolkit.runner.suite.model import Scenario, Step

@@ -10,8 +10,8 @@ from msgspec import UNSET, structs
 
 from svctoolkit import events
 from svctoolkit.errors import ToolkitError
+from svctoolkit.expect.difference import Difference
 from svctoolkit.runner.attempts.outcome import StepOutcome
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite.model import Step
 
 #: An expectation of one of these says whether anything arrives.

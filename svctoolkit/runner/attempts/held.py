@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from svctoolkit.expect.compare import Comparison, json_line
+from svctoolkit.expect.difference import Difference, Path
+from svctoolkit.expect.held import holds
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import Comparison, json_line
-from svctoolkit.runner.expect.difference import Difference, Path
-from svctoolkit.runner.expect.held import holds
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.suite.model import Scenario, Step
 from svctoolkit.runner.suite.simulated import by_destination, simulated_destinations

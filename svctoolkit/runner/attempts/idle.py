@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.paths import is_in
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.expect.difference import Difference
-from svctoolkit.runner.expect.paths import is_in
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Place, Scenario, Suite, as_list
 

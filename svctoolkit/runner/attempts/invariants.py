@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from svctoolkit.expect.compare import Comparison, json_line
+from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.matchers.values.anywhere import places
+from svctoolkit.expect.spellings import spellings
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import as_lists, is_keyed
-from svctoolkit.runner.expect.compare import Comparison, json_line
-from svctoolkit.runner.expect.difference import Difference
-from svctoolkit.runner.expect.matchers.values.anywhere import places
-from svctoolkit.runner.expect.spellings import spellings
 from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Workspace

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from svctoolkit.expect.compare import json_line
+from svctoolkit.expect.difference import Difference
 from svctoolkit.runner.attempts.consequences import is_absence
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.expect.compare import json_line
-from svctoolkit.runner.expect.difference import Difference
 
 
 def judge(outcome: Outcome) -> Outcome:

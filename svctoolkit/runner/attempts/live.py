@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from svctoolkit.delivery import HttpRequest, Transport, live
 from svctoolkit.errors import DeliveryError
+from svctoolkit.expect.compare import differences
+from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import differences
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import parse_body
 from svctoolkit.runner.suite.model import Live
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
+from svctoolkit.expect.compare import Comparison, json_line
+from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.matchers import MISSING
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import Comparison, json_line
-from svctoolkit.runner.expect.difference import Difference
-from svctoolkit.runner.expect.matchers import MISSING
 
 #: A reason and a status that cannot be expected: an expectation that matches them, too, does not mention the failure.
 OTHER_REASON: Final = "another reason \N{REPLACEMENT CHARACTER}"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from svctoolkit.expect.difference import Difference, Path
+from svctoolkit.expect.paths import at_path
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.difference import Difference, Path
-from svctoolkit.runner.expect.paths import at_path
 from svctoolkit.runner.planes.lineages import Lineages, Subject
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.planes.recording import transformation_id

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from svctoolkit.displayed import Displayed
+from svctoolkit.expect.difference import Difference
 from svctoolkit.inputs import Inputs
 from svctoolkit.runner.attempts.causes import Cause
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import Answer
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 

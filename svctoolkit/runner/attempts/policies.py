@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from svctoolkit.causes import json_value
+from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.shape import as_lists
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.suite.model import Scenario, Step
 

@@ -11,9 +11,9 @@ import msgspec
 from msgspec import UNSET
 
 from svctoolkit.errors import StillWaiting
+from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.steps import Context, run_step
 from svctoolkit.runner.suite.model import Step
 

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from msgspec import UNSET
 
+from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, causes, unexpected_failures
 from svctoolkit.runner.attempts.shape import shape_results, unwrap_single
 from svctoolkit.runner.attempts.violations import is_forbidden
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.planes.plane import ONLY_HEADER, RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.model import Scenario, Step, as_list

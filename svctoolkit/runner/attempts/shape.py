@@ -6,9 +6,9 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from svctoolkit.expect.compare import is_matchers
+from svctoolkit.expect.headers import Headers
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.compare import is_matchers
-from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.suite.claims import ANY
 from svctoolkit.runner.suite.format import seconds
 from svctoolkit.runner.suite.model import as_list

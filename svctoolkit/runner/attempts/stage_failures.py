@@ -7,10 +7,10 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from svctoolkit.expect.matchers import MISSING
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.mentions import OTHER_REASON, OTHER_STATUS, with_value
-from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place
 

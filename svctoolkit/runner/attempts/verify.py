@@ -15,6 +15,9 @@ from msgspec.structs import replace
 
 from svctoolkit.causes import Cause as FailureCause
 from svctoolkit.causes import CodeError
+from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.failed import with_cause
+from svctoolkit.expect.matchers import MISSING
 from svctoolkit.json_types import Json
 from svctoolkit.results.cause_header import read_causes
 from svctoolkit.runner.attempts.causes import Cause, causes, failure, unexpected_failures
@@ -29,9 +32,6 @@ from svctoolkit.runner.attempts.stage_failures import (
     statuses,
     variants,
 )
-from svctoolkit.runner.expect.difference import Difference
-from svctoolkit.runner.expect.failed import with_cause
-from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, as_list

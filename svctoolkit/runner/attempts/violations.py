@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite.model import Scenario, Step
 
 if TYPE_CHECKING:

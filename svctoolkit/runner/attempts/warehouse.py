@@ -23,10 +23,10 @@ from typing import Any
 
 from svctoolkit.errors import EventError
 from svctoolkit.events.builders import iso
+from svctoolkit.expect.compare import Comparison
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.warehouses import metadata
 from svctoolkit.runner.attempts.shape import is_keyed, unwrap_single
-from svctoolkit.runner.expect.compare import Comparison
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.warehouse import Metadata, Notes, Row, Warehouse, is_warehouse
 from svctoolkit.workspace import Destination, Source, Workspace

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET
 
 from svctoolkit.displayed import Displayed
+from svctoolkit.expect.compare import is_matchers
 from svctoolkit.plans import Plan
 from svctoolkit.plans.coverage import GROUPS, event_items, plan_items
 from svctoolkit.plans.pictures import coverage_map
 from svctoolkit.runner.coverage.reach import Reach, effective_settings, event_fields
-from svctoolkit.runner.expect.compare import is_matchers
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, Suite, as_list
 from svctoolkit.runner.suite.webhooks import is_webhook

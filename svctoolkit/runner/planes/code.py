@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from svctoolkit.expect.headers import Headers
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.planes.fates import body_value, fields, lower_names
 from svctoolkit.runner.planes.plane import parse_body
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from svctoolkit.causes import cause_from_json
+from svctoolkit.expect.failed import with_cause
+from svctoolkit.expect.headers import Headers
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.failed import with_cause
-from svctoolkit.runner.expect.headers import Headers
 from svctoolkit.runner.planes.plane import parse_body
 from svctoolkit.runner.planes.traces import Trace
 

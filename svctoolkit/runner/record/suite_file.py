@@ -12,9 +12,9 @@ import yaml
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError
+from svctoolkit.expect.snapshots import write
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.attempt import attempt
-from svctoolkit.runner.expect.snapshots import write
 from svctoolkit.runner.planes.embedded import open_planes
 from svctoolkit.runner.record.writer import dump, inline
 from svctoolkit.runner.suite.load import loads

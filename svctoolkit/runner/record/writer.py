@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from svctoolkit import yamlfile
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, Problem
+from svctoolkit.expect.expectation import is_reserved
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
-from svctoolkit.runner.expect.expectation import is_reserved
 from svctoolkit.runner.planes.embedded import open_planes
 from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.runner.suite.checks import STAGES

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from svctoolkit.displayed import printable
+from svctoolkit.expect.difference import Difference
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.consequences import is_absence
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.report.text import origin_text
 
 _FEW = 3  # other differences of a scenario in a group

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from svctoolkit.displayed import printable
+from svctoolkit.expect.compare import json_line
+from svctoolkit.expect.difference import Difference
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
-from svctoolkit.runner.expect.compare import json_line
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.report.route import route_lines
 from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.display import Excerpt, Html, box, message, more, pill, section, table, tree
 from svctoolkit.displayed import printable
+from svctoolkit.expect.difference import Difference
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.report.reporters import _data
 from svctoolkit.runner.report.text import explanation, hints, origin_text
 

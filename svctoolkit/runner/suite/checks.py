@@ -14,10 +14,10 @@ from msgspec import UNSET
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem, UnknownName, did_you_mean
 from svctoolkit.events import sample
+from svctoolkit.expect import compare
+from svctoolkit.expect.expectation import problems
+from svctoolkit.expect.matchers import MISSING
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect import compare
-from svctoolkit.runner.expect.expectation import problems
-from svctoolkit.runner.expect.matchers import MISSING
 from svctoolkit.runner.steps import STEPS
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.calls import call_problems

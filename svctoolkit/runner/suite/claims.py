@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 
 from svctoolkit.errors import did_you_mean
+from svctoolkit.expect.compare import differences, is_matchers, json_line
+from svctoolkit.expect.expectation import problems
 from svctoolkit.json_types import LEAVES, Json
-from svctoolkit.runner.expect.compare import differences, is_matchers, json_line
-from svctoolkit.runner.expect.expectation import problems
 from svctoolkit.runner.suite.deletions import deleted_at
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 

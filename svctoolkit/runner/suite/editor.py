@@ -11,8 +11,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from svctoolkit.events import EVENT_TYPES
-from svctoolkit.runner.expect.encodings import ENCODINGS
-from svctoolkit.runner.expect.matchers import MATCHERS
+from svctoolkit.expect.encodings import ENCODINGS
+from svctoolkit.expect.matchers import MATCHERS
 from svctoolkit.runner.suite.calls import CALLS, parameters
 from svctoolkit.runner.suite.claims import MEMBERS, WORDS
 from svctoolkit.runner.suite.format import schema
@@ -188,7 +188,7 @@ def _tables() -> Schema:
 
 
 def _kinds() -> list[str]:
-    from svctoolkit.runner.expect.matchers.values.type import KINDS
+    from svctoolkit.expect.matchers.values.type import KINDS
 
     return list(KINDS)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
+from svctoolkit.expect.names import near_member
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.names import near_member
 from svctoolkit.runner.suite.common import Common, is_file
 from svctoolkit.yamlfile import Document
 

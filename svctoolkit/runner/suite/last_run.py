@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.expect.snapshots import write
 from svctoolkit.inputs import Inputs, digest
-from svctoolkit.runner.expect.snapshots import write
 from svctoolkit.yamlfile import display_name
 
 _FOLDER = Path(".svctoolkit")

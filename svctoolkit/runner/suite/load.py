@@ -11,8 +11,8 @@ from typing import Any
 
 from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import InvalidSuite, UnsetVariables
+from svctoolkit.expect import resources
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect import resources
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.common import Common, common_of
 from svctoolkit.runner.suite.model import Suite, calls_of

@@ -12,10 +12,10 @@ import msgspec
 from msgspec import UNSET
 
 from svctoolkit.displayed import Displayed
+from svctoolkit.expect.encodings import encode
+from svctoolkit.expect.resources import Resources
 from svctoolkit.inputs import Inputs, replay
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.encodings import encode
-from svctoolkit.runner.expect.resources import Resources
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.common import Common
 from svctoolkit.runner.suite.variables import Environment, Variables

@@ -16,8 +16,8 @@ from msgspec import UNSET
 from svctoolkit import inputs
 from svctoolkit.displayed import printable
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
+from svctoolkit.expect.encodings import encode, encoding_problems, mentions_encoding
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.encodings import encode, encoding_problems, mentions_encoding
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
 from svctoolkit.runner.suite.common import shared_answers

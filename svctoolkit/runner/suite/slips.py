@@ -11,8 +11,8 @@ from msgspec import UNSET
 
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem
+from svctoolkit.expect.names import is_slip, near_member
 from svctoolkit.json_types import Json
-from svctoolkit.runner.expect.names import is_slip, near_member
 from svctoolkit.runner.suite.model import Place, Scenario, Step, as_list
 from svctoolkit.runner.suite.variables import references
 from svctoolkit.runner.suite.webhooks import webhooks_of

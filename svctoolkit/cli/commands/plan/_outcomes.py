@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from svctoolkit.expect.difference import Difference
 from svctoolkit.plans.survey import Finding, Survey
 from svctoolkit.replay.records.files import STDIN
 from svctoolkit.replay.records.record import split_place
 from svctoolkit.replay.results.members import Reader
 from svctoolkit.runner.attempts.outcome import Finished, Notice, Outcome, Started, StepOutcome
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.suite import format as suite_format
 from svctoolkit.runner.suite.model import Scenario, Step, Suite
 from svctoolkit.workspace import Workspace

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, structs
 
+from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.outcome import Finished, Outcome, StepOutcome
 from svctoolkit.runner.coverage.collector import Coverage
-from svctoolkit.runner.expect.difference import Difference
 from svctoolkit.runner.report.text import explanation, first_wrong_stage, origin_text
 from svctoolkit.runner.suite.model import Step
 
