@@ -18,9 +18,12 @@ from svctoolkit.plans.survey import Survey, event_title, hint
 from svctoolkit.plans.text import limits_text
 from svctoolkit.server import DataPlane
 from svctoolkit.widgets._base import controls
+from svctoolkit.widgets._base.grid.grid import Grid
 
 _KEPT = 200  # events kept of each name, those with violations first
 _SAMPLES = 20
+_NAMES = ("event", "state", "received", "violations", "planned at")
+_EVENTS = ("event id", "user", "violations", "first violation")
 
 
 class PlanExplorer(controls.Explorer):
@@ -40,24 +43,27 @@ class PlanExplorer(controls.Explorer):
         settings: Settings = FORWARDING,
     ) -> None:
         self.state = PlanState(plan, _events_of(plan, events), settings)
-        names = self.state.titles
-        self._name = controls.choice("Event", [(self.state.label(name), name) for name in names])
-        self._event = controls.listing("Events, those with violations first", [], rows=8)
+        self._name = ""
+        self._names = Grid("Names of events", self._choose, height=8)
+        self._list = Grid("Events of the name", self._pick, height=8)
         self._rule, self._details = controls.html(), controls.html()
-        self._name.observe(self._choose, "value")
-        self._event.observe(self._pick, "value")
+        overview = controls.html(display.page(self.state.summary(), self.state.coverage.picture().html()))
         super().__init__(
             [
-                controls.card("Plan and events", controls.html(display.page(self.state.overview()))),
-                controls.card("Event", self._name, self._rule, self._event, self._details),
+                controls.card("Plan and events", overview, self._names.box),
+                controls.card("Event", self._rule, self._list.box, self._details),
             ]
         )
-        self._choose({"new": names[0] if names else ""})
+        self._names.show(self.state.name_rows(), _NAMES)
+        if self.state.titles:
+            self._names.mark(0)
+            self._choose(0)
 
     @property
     def events(self) -> list[dict[str, Json]]:
-        """The events of the selected name, those with violations first."""
-        return [dict(event) for event, _ in self.state.events.get(self._name.value, ())]
+        """The events of the selected name that the search finds, in the order of the table."""
+        events = self.state.events.get(self._name, ())
+        return [dict(events[number][0]) for number in self._list.found]
 
     @property
     def coverage(self) -> PlanCoverage:
@@ -72,26 +78,21 @@ class PlanExplorer(controls.Explorer):
         survey = self.state.survey
         return f"<PlanExplorer: {survey.checked:,} events, {survey.violated:,} with violations>"
 
-    def _choose(self, change: dict[str, Any]) -> None:
-        name = change["new"]
+    def _choose(self, number: int) -> None:
+        name = self._name = self.state.titles[number]
         self._rule.value = display.page(self.state.properties(name), self.state.findings(name))
-        options = [(self.state.event_label(name, n), n) for n in range(len(self.state.events.get(name, ())))]
-        self._event.options = options
-        self._event.value = options[0][1] if options else None
-        self._show(name, self._event.value)
+        self._list.show(self.state.event_rows(name), _EVENTS)
+        if self.state.events.get(name):
+            self._list.mark(0)
+            self._pick(0)
+        else:
+            self._select(event=name)
+            self._details.value = display.page(display.message("No event with this name was received.", "info"))
 
-    def _pick(self, change: dict[str, Any]) -> None:
-        self._show(self._name.value, change["new"])
-
-    def _show(self, name: str, place: int | None) -> None:
-        one = {} if place is None else {"event_id": str(self.state.events[name][place][0].get("messageId", ""))}
-        self._select(event=name, **one)
-        text = (
-            display.message("No event with this name was received.", "info")
-            if place is None
-            else self.state.event(name, place)
-        )
-        self._details.value = display.page(text)
+    def _pick(self, number: int) -> None:
+        event, _ = self.state.events[self._name][number]
+        self._select(event=self._name, event_id=str(event.get("messageId", "")))
+        self._details.value = display.page(self.state.event(self._name, number))
 
 
 def _events_of(plan: Plan, events: Iterable[Mapping[str, Any]] | DataPlane | None) -> Iterable[Mapping[str, Any]]:
@@ -135,30 +136,39 @@ class PlanState:
         planned = [rule.title for rule in self.plan]
         return [*planned, *(title for title in self.survey.counts if title not in planned)]
 
-    def label(self, title: str) -> str:
-        """The list entry of an event name, with its volume and violations."""
-        wrong = sum(finding.count for finding in self.survey.of(title))
-        return f"{title}: {self.survey.counts[title]:,} events" + (f", {wrong:,} violations" if wrong else "")
+    def name_rows(self) -> list[tuple[object, ...]]:
+        """A row for each event name: whether planned, number received, number of violations, place in the plan."""
+        planned = {rule.title: rule for rule in self.plan}
+        rows: list[tuple[object, ...]] = []
+        for title in self.titles:
+            count, wrong = self.survey.counts[title], sum(finding.count for finding in self.survey.of(title))
+            state = "unplanned" if title not in planned else "never received" if not count else ""
+            rows.append((title, state, count, wrong, planned[title].where if title in planned else ""))
+        return rows
 
-    def event_label(self, title: str, place: int) -> str:
-        event, verdict = self.events[title][place]
-        count = len(verdict.violations)
-        name = event.get("messageId") or f"event {place + 1}"
-        return f"{name}: {display.quantity(count, 'violation') if count else 'conforms'}"
+    def event_rows(self, title: str) -> list[tuple[object, ...]]:
+        """A row for each event of a name, those with violations first."""
+        return [
+            (
+                event.get("messageId") or f"event {place}",
+                event.get("userId") or event.get("anonymousId") or "",
+                len(verdict.violations),
+                next((f"{v.path} {v.message}".strip() for v in verdict.violations), ""),
+            )
+            for place, (event, verdict) in enumerate(self.events.get(title, ()), 1)
+        ]
+
+    def summary(self) -> Html:
+        """The counts in one sentence."""
+        return display.message(self._caption(), "warning" if self.survey.violated else "ok")
+
+    def _caption(self) -> str:
+        survey = self.survey
+        return f"{survey.checked:,} events, {survey.violated:,} with violations, {survey.dropped:,} dropped"
 
     def overview(self) -> Html:
-        """One row for each event name: whether planned, number received, number of violations."""
-        planned = {rule.title: rule for rule in self.plan}
-        rows = []
-        for title in self.titles:
-            count, found = self.survey.counts[title], self.survey.of(title)
-            state = "unplanned" if title not in planned else "never received" if not count else ""
-            where = planned[title].where if title in planned else ""
-            rows.append((title, state, count, sum(finding.count for finding in found), where))
-        survey = self.survey
-        caption = f"{survey.checked:,} events, {survey.violated:,} with violations, {survey.dropped:,} dropped"
-        table = display.table(("event", "state", "received", "violations", "planned at"), rows, caption=caption)
-        return Html(table + self.coverage.picture().html())
+        """The event names as a table, and the coverage as a picture."""
+        return Html(display.table(_NAMES, self.name_rows(), caption=self._caption()) + self.coverage.picture().html())
 
     @property
     def coverage(self) -> PlanCoverage:

@@ -71,7 +71,7 @@ def lines(explorer: Any, label: str) -> list[str]:
 
 
 def pick(explorer: Any, label: str, number: int) -> None:
-    """Select a row of a grid by its number in the original order."""
+    """Select a row of a grid by its key, by default its number in the original order."""
     grid(explorer, label).picked = number
 
 

@@ -10,7 +10,9 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.widgets import SdkPlayground
-from tests.notebooks.controls import click, control, fill, saved, shown, words
+from tests.notebooks.controls import click, control, fill, grid, saved, shown, words
+
+NEWEST = "Newest events (UTC); select one for details"
 
 
 @pytest.fixture
@@ -116,8 +118,7 @@ def test_offline_events_wait_and_are_sent_later(playground: SdkPlayground) -> No
 def _list(playground: SdkPlayground) -> list[str]:
     playground.plane.drain()
     assert playground.wait()
-    newest = control(playground, "Newest events (UTC); select one for details")
-    return [" ".join(label.split()) for label, _ in newest.options]
+    return [" ".join(" ".join(row[2:]).split()) for row in grid(playground, NEWEST).page["cells"]]
 
 
 def test_a_flush_without_a_connection_fails(playground: SdkPlayground) -> None:

@@ -11,7 +11,7 @@ import traitlets
 
 from svctoolkit import DataPlane, Workspace, widgets
 from svctoolkit.plans import of_service
-from tests.notebooks.controls import click, control, fill, pick
+from tests.notebooks.controls import click, fill, grid, pick
 
 ORDER = {"type": "track", "event": "Order Completed", "userId": "u-1"}
 LIST = "Newest events (UTC); select one for details"
@@ -113,7 +113,7 @@ def test_events_that_arrive(opened: list[Any]) -> None:
 
     assert live.selected == {}
     assert [event["messageId"] for event in live.events] == ["m-2", "m-1", "m-0"]
-    fill(live, LIST, control(live, LIST).options[1][1])
+    pick(live, LIST, grid(live, LIST).page["numbers"][1])
     assert live.selected["user"] == "u-1"
     assert live.frame()["messageId"].tolist() == ["m-1"]
     held.show("u-1")
@@ -133,7 +133,7 @@ def test_events_of_a_client(opened: list[Any]) -> None:
     assert explorer.wait()
 
     assert "Order Completed" in explorer.frame()["event"].tolist()
-    fill(explorer, LIST, explorer.plane.newest(text="Order Completed")[0].seq)
+    pick(explorer, LIST, explorer.plane.newest(text="Order Completed")[0].seq)
     assert explorer.selected["name"] == "Order Completed"
     assert [event["event"] for event in explorer.events] == ["Order Completed"]
 
@@ -150,7 +150,7 @@ def test_scenarios(tmp_path: Path, opened: list[Any]) -> None:
     assert [event["type"] for event in explorer.events] == ["track", "page"]
     assert len(explorer.frame()) == 2
     page = explorer.state.scenarios[1]
-    fill(explorer, "Scenarios", page.name)
+    pick(explorer, "Scenarios", explorer.state.key(page.name))
     assert explorer.selected == {"suite": page.suite.name, "scenario": page.id}
     assert [event["type"] for event in explorer.events] == ["page"]
     assert explorer.frame()["status"].tolist() == ["failed"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from svctoolkit.widgets import SuiteExplorer
-from tests.notebooks.controls import click, control, fill, shown, words
+from tests.notebooks.controls import click, control, fill, grid, lines, pick, search, shown, words
 from tests.notebooks.scripts import without_tools
 
 ORDERS = """\
@@ -73,8 +73,9 @@ def explorers() -> Iterator[Any]:
 
 
 def listed(explorer: SuiteExplorer) -> list[str]:
-    """The lines of the list, without indentation."""
-    return [label.strip() for label, _ in control(explorer, "Scenarios").options]
+    """The rows of suites, then the outcome and title of each listed scenario."""
+    scenarios = [f"{cells[0]}: {cells[1]}" for cells in grid(explorer, "Scenarios").page["cells"]]
+    return [*lines(explorer, "Suites"), *scenarios]
 
 
 def ran(explorer: SuiteExplorer, button: str) -> str:
@@ -85,11 +86,15 @@ def ran(explorer: SuiteExplorer, button: str) -> str:
 
 
 def chosen(explorer: SuiteExplorer, title: str) -> str:
-    """The display after the line with this title was chosen."""
-    found = next(key for label, key in control(explorer, "Scenarios").options if title in label)
-    fill(explorer, "Scenarios", found)
-    assert explorer.wait()
-    return words(shown(explorer))
+    """The display after the row with this title was selected."""
+    for label, column in (("Suites", 0), ("Scenarios", 1)):
+        page = grid(explorer, label).page
+        for number, cells in zip(page["numbers"], page["cells"], strict=True):
+            if cells[column] == title:
+                pick(explorer, label, number)
+                assert explorer.wait()
+                return words(shown(explorer))
+    raise AssertionError(f"no row has the title {title!r}")
 
 
 def test_it_lists_suites_and_scenarios(explorers: Any, folder: Path) -> None:
@@ -97,15 +102,15 @@ def test_it_lists_suites_and_scenarios(explorers: Any, folder: Path) -> None:
     explorer = explorers(folder)
 
     assert listed(explorer) == [
-        "All suites: 6 not run",
-        "▾ Orders: 5 not run",
-        "○ the event goes out",
-        "○ revenue is a number",
-        "○ pages in English",
-        "○ pages in German",
-        "○ later",
-        "▾ Refunds: 1 not run",
-        "○ a refund goes out",
+        "All suites  0  6 not run",
+        "Orders  0  5 not run",
+        "Refunds  0  1 not run",
+        "○ not run: the event goes out",
+        "○ not run: revenue is a number",
+        "○ not run: pages in English",
+        "○ not run: pages in German",
+        "○ not run: later",
+        "○ not run: a refund goes out",
     ]
     assert "nothing has run yet" in words(shown(explorer))
 
@@ -116,10 +121,11 @@ def test_all_scenarios_can_be_run(explorers: Any, folder: Path) -> None:
     text = ran(explorer, "Run all")
 
     assert "✗ 1 failed ✓ 4 passed 1 skipped in 0." in text
-    assert listed(explorer)[:4] == [
-        "All suites: 1 failed, 4 passed, 1 skipped",
-        f"▾ Orders: {ALL_OF_ORDERS}",
-        "✓ the event goes out",
+    assert listed(explorer)[:5] == [
+        "All suites  1  1 failed, 4 passed, 1 skipped",
+        f"Orders  1  {ALL_OF_ORDERS}",
+        "Refunds  0  1 passed",
+        "✓ passed: the event goes out",
         "✗ failed: revenue is a number",
     ]
     assert "– skipped: later" in listed(explorer)
@@ -152,7 +158,7 @@ def test_one_scenario_can_be_run(explorers: Any, folder: Path) -> None:
     chosen(explorer, "pages in German")
     text = ran(explorer, "Run chosen")
 
-    assert "All suites: 1 passed, 5 not run" in listed(explorer)
+    assert "All suites  0  1 passed, 5 not run" in listed(explorer)
     assert "✓ passed pages in German orders.suite.yaml:17" in text
     assert 'name : "German"' in text
 
@@ -163,35 +169,48 @@ def test_one_suite_can_be_run(explorers: Any, folder: Path) -> None:
     chosen(explorer, "Refunds")
     ran(explorer, "Run chosen")
 
-    assert listed(explorer)[0] == "All suites: 1 passed, 5 not run"
+    assert listed(explorer)[0] == "All suites  0  1 passed, 5 not run"
+    assert listed(explorer)[3:] == ["✓ passed: a refund goes out"]
+    assert grid(explorer, "Suites").picked == grid(explorer, "Suites").page["numbers"][2]
 
 
-def test_the_filter_searches_words(explorers: Any, folder: Path) -> None:
-    """Words in titles, files and tags limit the list and the run."""
+@pytest.mark.parametrize("text", ["revenue", "tags: money", "line = 10"])
+def test_a_search_limits_the_list_and_the_chosen_scenarios(explorers: Any, folder: Path, text: str) -> None:
+    """Text in titles and tags, or a line."""
     explorer = explorers(folder)
-    fill(explorer, "Filter", "money revenue")
-    assert explorer.wait()
+    search(explorer, "Scenarios", text)
     found = listed(explorer)
-    ran(explorer, "Run all")
-    fill(explorer, "Filter", "")
-    assert explorer.wait()
+    ran(explorer, "Run chosen")
+    search(explorer, "Scenarios", "")
 
-    assert found == ["All suites: 6 not run", "▾ Orders: 5 not run", "○ revenue is a number"]
-    assert listed(explorer)[0] == "All suites: 1 failed, 5 not run"
+    assert found[3:] == ["○ not run: revenue is a number"]
+    assert listed(explorer)[0] == "All suites  1  1 failed, 5 not run"
 
 
 def test_only_failed_scenarios_can_be_run_again(explorers: Any, folder: Path) -> None:
     """After a fix in the file, the failed one runs alone and passes: every run reads the files again."""
     explorer = explorers(folder)
     ran(explorer, "Run all")
-    fill(explorer, "Only failed", True)
-    assert explorer.wait()
+    search(explorer, "Scenarios", "outcome: failed")
     failed = listed(explorer)
     (folder / "orders.suite.yaml").write_text(ORDERS.replace("revenue: 10}", 'revenue: "10"}'))
     ran(explorer, "Run failed")
 
-    assert failed[2:] == ["✗ failed: revenue is a number"]
-    assert listed(explorer) == ["All suites: 5 passed, 1 skipped"]
+    assert failed[3:] == ["✗ failed: revenue is a number"]
+    assert listed(explorer) == [
+        "All suites  0  5 passed, 1 skipped", "Orders  0  4 passed, 1 skipped", "Refunds  0  1 passed"
+    ]  # fmt: skip
+
+
+def test_a_scenario_that_is_removed_is_no_longer_selected(explorers: Any, folder: Path) -> None:
+    """The next run reads the file, and selects everything."""
+    explorer = explorers(folder)
+    chosen(explorer, "later")
+    (folder / "orders.suite.yaml").write_text(ORDERS.partition("  - name: later")[0])
+    ran(explorer, "Run all")
+
+    assert listed(explorer)[0] == "All suites  1  1 failed, 4 passed"
+    assert (grid(explorer, "Suites").picked, grid(explorer, "Scenarios").picked) == (0, -1)
 
 
 def test_coverage_is_shown_on_request(explorers: Any, folder: Path) -> None:
@@ -296,6 +315,7 @@ def test_results_are_a_frame(explorers: Any, folder: Path) -> None:
 def test_every_control_is_labelled(explorers: Any, folder: Path) -> None:
     """Screen readers and keyboards find each control by its own label."""
     explorer = explorers(folder)
-    labels = ["Run all", "Run chosen", "Run failed", "Cancel", "Filter", "Only failed", "With coverage", "Scenarios"]
+    labels = ["Run all", "Run chosen", "Run failed", "Cancel", "With coverage"]
 
     assert [label for label in labels if not control(explorer, label)] == []
+    assert grid(explorer, "Scenarios").label == "Scenarios"

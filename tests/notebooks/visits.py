@@ -31,24 +31,24 @@ def live_events(page: Locator) -> None:
     send = sender(page)
     for name in ("Signed Up", "Order Completed", "Order Refunded"):
         send(name)
-    events = page.get_by_label("Newest events")
-    expect(events.locator("option")).to_have_count(3)
+    events = page.get_by_role("grid", name="Newest events").locator(".svc-grid-body").get_by_role("row")
+    expect(events).to_have_count(3)
     expect(page.get_by_role("img", name="Events per second")).to_be_visible()
     page.get_by_label("Fate").select_option("failed")
-    expect(events.locator("option")).to_have_count(1)
-    events.select_option(index=0)
+    expect(events).to_have_count(1)
+    events.first.click()
     expect(page.get_by_text("the destination answered 400: no such list")).to_be_visible()
     page.get_by_text("mail, attempt 1").click()
     expect(page.get_by_text("https://mail.example/events")).to_be_visible()
     page.get_by_label("Fate").select_option("all")
-    expect(events.locator("option")).to_have_count(3)
+    expect(events).to_have_count(3)
     page.get_by_label("Pause the list").check()
     expect(page.get_by_text("The list is paused; counts continue.")).to_be_visible()
     send("Meanwhile")
     expect(page.get_by_text("1 since the pause")).to_be_visible()
-    expect(events.locator("option")).to_have_count(3)
+    expect(events).to_have_count(3)
     page.get_by_label("Pause the list").uncheck()
-    expect(events.locator("option")).to_have_count(4)
+    expect(events).to_have_count(4)
 
 
 def sdk_playground(page: Locator) -> None:
@@ -69,9 +69,9 @@ def sdk_playground(page: Locator) -> None:
     page.get_by_role("tab", name="Code").click()
     expect(page.get_by_text("client.identify('ada'")).to_be_visible()
     page.get_by_role("tab", name="Received").click()
-    events = page.get_by_label("Newest events")
-    expect(events.locator("option").filter(has_text="Order")).to_have_count(1)
-    events.select_option(index=0)
+    events = page.get_by_role("grid", name="Newest events").locator(".svc-grid-body").get_by_role("row")
+    expect(events.filter(has_text="Order")).to_have_count(1)
+    events.first.click()
     expect(page.get_by_text('"Order Completed"').first).to_be_visible()
 
 
@@ -125,9 +125,9 @@ def suite_explorer(page: Locator) -> None:
     page.get_by_role("button", name="Run all").click()
     expect(page.get_by_text("1 failed, 3 passed").first).to_be_visible()
     expect(page.get_by_text("coverage", exact=False).locator("visible=true").first).to_be_visible()
-    page.get_by_label("Only failed").check()
-    failed = page.get_by_label("Scenarios").locator("option").filter(has_text="revenue is a number")
-    page.get_by_label("Scenarios").select_option(label=failed.inner_text())
+    page.get_by_label("Search scenarios").fill("outcome: failed")
+    expect(page.get_by_text("1 of 4 rows")).to_be_visible()
+    page.get_by_role("grid", name="Scenarios").get_by_role("gridcell", name="revenue is a number").click()
     expect(page.get_by_text("orders.suite.yaml:11:67")).to_be_visible()
     expect(page.get_by_role("button", name="Run failed")).to_be_enabled()
 
@@ -172,7 +172,9 @@ def compare_explorer(page: Locator) -> None:
 def plan_explorer(page: Locator) -> None:
     """A planned event with its violation at its line, then an unplanned one."""
     expect(page.get_by_text("must be number").first).to_be_visible()
-    page.get_by_label("Event", exact=True).select_option(index=1)
+    names = page.get_by_role("grid", name="Names of events")
+    names.press("ArrowDown")
+    expect(names.get_by_role("row", selected=True)).to_contain_text("unplanned")
     expect(page.get_by_text("'Order Lost' is not planned").first).to_be_visible()
 
 

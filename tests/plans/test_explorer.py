@@ -11,10 +11,12 @@ from svctoolkit import plans
 from svctoolkit.plans import Plan
 from svctoolkit.plans.marked_json import marked_lines
 from svctoolkit.widgets.plan_explorer import PlanExplorer
+from tests.notebooks.controls import lines, pick, search
 from tests.plans.test_formats import PROJECT, write
 
 GOOD = {"type": "track", "event": "Order Paid", "messageId": "good", "properties": {"total": 3, "method": "cash"}}
 BAD = {**GOOD, "messageId": "bad", "properties": {"totl": "<b>", "lines": [{"sku": 1}]}}
+LIST = "Events of the name"
 UNPLANNED = {**GOOD, "event": "Order Payed"}
 
 
@@ -60,11 +62,17 @@ def test_events_can_be_selected(plan: Plan) -> None:
     explorer = PlanExplorer(plan, [GOOD, BAD])
     view: Any = explorer._details.value
 
-    assert explorer._event.options[0] == ("bad: 3 violations", 0)
+    assert lines(explorer, LIST) == ["bad    3  /properties must have required property 'total'", "good    0  "]
     assert "must have required property" in view
     assert "<b>" not in view.replace("<b><span", "")
-    explorer._event.value = 1
+    pick(explorer, LIST, 1)
     assert "good" in explorer._details.value
+    assert explorer.selected["event_id"] == "good"
+    search(explorer, LIST, "violations > 0")
+    assert [event["messageId"] for event in explorer.events] == ["bad"]
+    pick(explorer, "Names of events", 1)
+    assert explorer.selected == {"event": explorer.state.titles[1]}
+    assert explorer.events == []
     explorer.close()
 
 

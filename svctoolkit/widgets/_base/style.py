@@ -47,7 +47,6 @@ linear-gradient(135deg,currentColor 50%,transparent 50%)}
 .svc-explorer .svc-editor{height:auto;overflow:visible;margin:0}
 .svc-explorer .svc-editor>.widget-label{width:auto;text-align:left;line-height:22px;font-weight:600;height:auto}
 .svc-explorer .svc-editor:empty,.svc-explorer .svc-code-box>.error-widget{display:none}
-.svc-explorer .svc-log.svc-labelled>select{flex:0 0 auto;font:12.5px/1.6 var(--jp-code-font-family,monospace)}
 .svc-explorer .svc-bar{flex-flow:row wrap;gap:8px 14px;align-items:center;overflow:visible;padding-left:3px}
 .svc-explorer .svc-bar>*{margin:0}
 .svc-explorer .widget-gridbox{overflow:visible;align-items:start}

@@ -135,6 +135,7 @@ class DestinationExplorer(controls.Explorer):
     def _make_controls(self) -> None:
         self._search = controls.text("Search destinations", placeholder="a name, such as mixpanel or webhook")
         self._search.continuous_update = True
+        # A list box, not a grid: a field with one value, names only, of a fixed list. Typing a letter goes to a name.
         self._list = controls.listing("Destination", self.state.choices(), rows=6)
         self._about, self._form_box = controls.html(), controls.group("Configuration")
         self._override = controls.area(

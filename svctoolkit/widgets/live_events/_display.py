@@ -12,7 +12,6 @@ from svctoolkit.display import Html
 from svctoolkit.json_types import Json
 from svctoolkit.server.inspect.arrivals import Arrival
 
-_SPACE = "\N{NO-BREAK SPACE}"  # list options lose other spaces at their ends
 _SIGNS = {
     "delivered": "✓",
     "pending": "…",
@@ -40,19 +39,17 @@ class _Answer(NamedTuple):
     body: Any
 
 
-def line(arrival: Arrival) -> str:
-    """An arrival as one line with aligned columns: time, event, user and outcomes."""
-    at = f"{arrival.at:%H:%M:%S}.{arrival.at.microsecond // 1000:03}"
-    if arrival.refused:
-        return f"{at} {_cell('✗ refused', 9)} {_cell(arrival.refused, 60)}".replace(" ", _SPACE)
-    cells = (_cell(arrival.type, 9), _cell(arrival.name, 22), _cell(arrival.user, 14), fates(arrival))
-    return " ".join([at, *cells]).replace(" ", _SPACE)
+COLUMNS = ("received", "source", "type", "name", "user", "outcomes")
 
 
-def _cell(text: str, width: int) -> str:
-    """`text` on one line of this width."""
-    flat = " ".join(text.split())
-    return (flat if len(flat) <= width else f"{flat[: width - 1]}…").ljust(width)
+def cells(arrival: Arrival) -> tuple[str, ...]:
+    """An arrival as a row with these columns; for a refusal, its reason is the outcome."""
+    outcome = f"✗ refused {arrival.refused}" if arrival.refused else fates(arrival)
+    return (_time(arrival), arrival.source, arrival.type, arrival.name, arrival.user, outcome)
+
+
+def _time(arrival: Arrival) -> str:
+    return f"{arrival.at:%H:%M:%S}.{arrival.at.microsecond // 1000:03}"
 
 
 def fates(arrival: Arrival) -> str:
@@ -74,8 +71,7 @@ def table_of(arrivals: Sequence[Arrival]) -> Html:
 def _row(arrival: Arrival) -> tuple[object, ...]:
     pills = [display.pill(f"{destination}: {status}", kind(status)) for destination, status in arrival.fates.items()]
     said: object = display.pill(f"refused: {arrival.refused}", "error") if arrival.refused else Html(" ".join(pills))
-    at = f"{arrival.at:%H:%M:%S}.{arrival.at.microsecond // 1000:03}"
-    return (str(arrival.seq), at, arrival.source, arrival.type, arrival.name, arrival.user, said)
+    return (str(arrival.seq), _time(arrival), arrival.source, arrival.type, arrival.name, arrival.user, said)
 
 
 def kind(status: str) -> display.Kind:

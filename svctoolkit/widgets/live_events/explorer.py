@@ -13,9 +13,10 @@ from svctoolkit.display import Html
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.json_types import Json
 from svctoolkit.server import DataPlane
-from svctoolkit.server.inspect.arrivals import Totals
+from svctoolkit.server.inspect.arrivals import Arrival, Totals
 from svctoolkit.server.store.arrivals import REJECTED
 from svctoolkit.widgets._base import controls
+from svctoolkit.widgets._base.grid.grid import Grid
 from svctoolkit.widgets.live_events import _display
 from svctoolkit.widgets.live_events.state import SECONDS, Live, Sight
 
@@ -28,7 +29,7 @@ class LiveEvents(controls.Explorer):
 
     >>> LiveEvents(plane)  # doctest: +SKIP
 
-    It repaints at most 5 times per second and shows the newest 50 events that match the filters (among the newest
+    It repaints at most 5 times per second and shows the newest 500 events that match the filters (among the newest
     5,000), without storing them. `state` is the current selection. `clock` returns the seconds for the plot.
     """
 
@@ -39,7 +40,7 @@ class LiveEvents(controls.Explorer):
         self._make_controls()
         traffic = controls.card("Traffic", controls.grid(self._counts, self._destinations, least="300px"))
         chosen = controls.bar(*self._filters.values())
-        events = controls.card("Events", chosen, self._pause, self._note, self._list)
+        events = controls.card("Events", chosen, self._pause, self._note, self._list.box)
         super().__init__(
             [traffic, events, controls.card("Event", self._details)],
             closing=[self.state.close, self._painter.close, self._stop_ticking],
@@ -76,9 +77,9 @@ class LiveEvents(controls.Explorer):
             control.observe(partial(self._choose, name), "value")
         self._pause = controls.checkbox("Pause the list")
         self._pause.observe(lambda change: self.state.pause(change["new"]), "value")
-        self._list = controls.listing("Newest events (UTC); select one for details", [], rows=12)
-        self._list.add_class("svc-log")
-        self._list.observe(self._pick, "value")
+        # Plain: the filters above search the newest 5,000 events, a search of the grid only those that it lists.
+        self._list = Grid("Newest events (UTC); select one for details", self._pick, plain=True)
+        self._listed: Sequence[Arrival] = ()
         self._counts, self._destinations, self._note = controls.html(), controls.html(), controls.html()
         self._details = controls.html(display.page(display.message("No event selected.", "info")))
         self._about: Any = None
@@ -88,11 +89,10 @@ class LiveEvents(controls.Explorer):
         if self._offering != threading.get_ident():
             self.state.choose(name, change["new"])
 
-    def _pick(self, change: dict[str, Any]) -> None:
-        if self._offering != threading.get_ident():
-            self.state.pick(change["new"])
-            picked = self.state.picked
-            self._select(**({"seq": picked.seq, "name": picked.name, "user": picked.user} if picked else {}))
+    def _pick(self, seq: int) -> None:
+        self.state.pick(seq)
+        picked = self.state.picked
+        self._select(**({"seq": picked.seq, "name": picked.name, "user": picked.user} if picked else {}))
 
     def _paint(self) -> None:
         sight = self.state.look()
@@ -111,10 +111,10 @@ class LiveEvents(controls.Explorer):
         picked, arrivals = self.state.picked, list(sight.arrivals)
         if picked and all(arrival.seq != picked.seq for arrival in arrivals):
             arrivals.append(picked)
-        options = tuple((_display.line(arrival), arrival.seq) for arrival in arrivals)
-        if options == self._list.options:
-            return
-        self._set_options(self._list, options, picked.seq if picked else None)
+        if arrivals != self._listed:
+            self._listed = arrivals
+            rows, seqs = [_display.cells(arrival) for arrival in arrivals], [arrival.seq for arrival in arrivals]
+            self._list.update(rows, _display.COLUMNS, seqs, picked.seq if picked else -1)
 
     def _offer(self, name: str, keys: Sequence[str]) -> None:
         """Update the options of a filter from the workspace."""
@@ -123,18 +123,14 @@ class LiveEvents(controls.Explorer):
         if options == control.options:
             return
         chosen = self.state.filters.get(name, "")
-        self._set_options(control, options, chosen if chosen in keys else "")
-        self.state.filters[name] = control.value
-
-    def _set_options(self, control: Any, options: Sequence[Any], value: Any) -> None:
-        """Set options and value together. (Setting only the options would briefly select the first one.)"""
         self._offering = threading.get_ident()
         try:
-            with control.hold_sync():
+            with control.hold_sync():  # setting only the options would briefly select the first one
                 control.options = options
-                control.value = value
+                control.value = chosen if chosen in keys else ""
         finally:
             self._offering = 0
+        self.state.filters[name] = control.value
 
     def _keep_ticking(self) -> None:
         """Move the plot on with time, even without events."""

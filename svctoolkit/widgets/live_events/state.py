@@ -12,7 +12,7 @@ from svctoolkit.server import DataPlane
 from svctoolkit.server.inspect.arrivals import Arrival, Totals
 
 SECONDS = 60
-_PAGE = 50
+_PAGE = 500
 
 
 class Rates:
@@ -60,7 +60,7 @@ class Sight:
 class Live:
     """The selection, and `look`, which reads only what it needs. `changed` is called after changes.
 
-    Of events, only the lines of the list are stored: at most 50, and the selected one.
+    Of events, only the lines of the list are stored: at most 500, and the selected one.
     """
 
     def __init__(self, plane: DataPlane, changed: Callable[[], None], *, clock: Callable[[], float]) -> None:

@@ -10,17 +10,17 @@ from svctoolkit import display
 from svctoolkit.json_types import Json
 from svctoolkit.runner.report import view
 from svctoolkit.widgets._base import controls
-from svctoolkit.widgets.suite_explorer.state import EVERYTHING, SuiteState
+from svctoolkit.widgets._base.grid.grid import Grid
+from svctoolkit.widgets.suite_explorer.state import EVERYTHING, SCENARIOS, SUITES, SuiteState
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_HEIGHT = "400px"
 _IN_FULL = 10  # failures shown together; each can be selected individually
 
 
 class SuiteExplorer(controls.Explorer):
-    """The scenarios of suite files as a list, next to their outcomes.
+    """The scenarios of suite files as a grid, next to their outcomes.
 
     `paths` are files, folders, or `FILE::ID` for one scenario. Files are reloaded for every run, so you can edit them
     in between.
@@ -32,41 +32,37 @@ class SuiteExplorer(controls.Explorer):
         self._painter = controls.Painter(self._paint, fail=self._fail_to_paint)
         self._problem, self._running = display.Html(), False
         self._make_controls()
-        filters = controls.bar(self._words, self._failed_only, self._coverage)
-        runs = controls.bar(self._run_all, self._run_chosen, self._run_failed, self._cancel)
-        cards = controls.grid(controls.card("Suites", filters, self._list), controls.card("Result", self._details))
+        runs = controls.bar(self._run_all, self._run_chosen, self._run_failed, self._cancel, self._coverage)
+        lists = controls.card("Suites", self._suites.box, self._scenarios.box)
+        cards = controls.grid(lists, controls.card("Result", self._details), least="420px")
         super().__init__([runs, self._progress, cards], closing=[self.state.stop, self._painter.close])
-        self._observe()
+        self._coverage.observe(self._covering, "value")
         self._paint()
         self._work.start(self.state.load)
 
     def _make_controls(self) -> None:
-        self._words = controls.text("Filter", placeholder="words in title, file or tags")
-        self._words.continuous_update = True
-        self._failed_only = controls.checkbox("Only failed")
         self._coverage = controls.checkbox("With coverage")
         self._run_all = controls.button("Run all", self.run, icon="play", primary=True)
         self._run_chosen = controls.button("Run chosen", lambda: self._run(self._names_chosen))
         self._run_failed = controls.button("Run failed", lambda: self._run(self.state.failures))
         self._cancel = controls.button("Cancel", self.state.stop, icon="stop")
         self._cancel.disabled = True
-        self._list = controls.listing("Scenarios", self.state.entries())
-        self._list.value = EVERYTHING
-        self._list.layout.height = _HEIGHT
+        self._suites = Grid("Suites", self._choose, height=5, plain=True)
+        self._scenarios = Grid("Scenarios", self._choose)
+        self._rows: object = None
         self._progress, self._details = controls.html(), controls.html()
 
-    def _observe(self) -> None:
-        self._words.observe(self._apply_filter, "value")
-        self._failed_only.observe(self._apply_filter, "value")
-        self._coverage.observe(self._covering, "value")
-        self._list.observe(self._choose, "value")
-
     def run(self) -> None:
-        """Run every scenario that matches the filter. Returns immediately; `wait` waits for the end."""
+        """Run every scenario. Returns immediately; `wait` waits for the end."""
         self._run(lambda: self.state.below(EVERYTHING))
 
     def _names_chosen(self) -> list[str]:
-        return self.state.below(self.state.chosen)
+        """The selected scenario, or those of the selected suite that the search finds."""
+        names = self.state.below(self.state.chosen)
+        if not self._scenarios.box.search.strip() or names == [self.state.chosen]:
+            return names
+        found = {self.state.name(key) for key in self._scenarios.found}
+        return [name for name in names if name in found]
 
     def wait(self, timeout: float = 60.0) -> bool:
         """Wait until all runs are finished and shown; False after `timeout` seconds."""
@@ -76,18 +72,13 @@ class SuiteExplorer(controls.Explorer):
         self._problem = display.Html()
         self._work.start(lambda: self.state.run(names, self._painter.poke))
 
-    def _apply_filter(self, _change: dict[str, Any]) -> None:
-        self.state.words, self.state.failed_only = self._words.value, self._failed_only.value
-        self._painter.poke()
-
     def _covering(self, change: dict[str, Any]) -> None:
         self.state.coverage = change["new"]
 
-    def _choose(self, change: dict[str, Any]) -> None:
-        if change["new"] is not None:
-            self.state.chosen = change["new"]
-            self._select(**self.state.selection())
-            self._painter.poke()
+    def _choose(self, key: int) -> None:
+        self.state.chosen = self.state.name(key)
+        self._select(**self.state.selection())
+        self._painter.poke()
 
     def _finish(self, _nothing: None) -> None:
         self._painter.poke()
@@ -108,21 +99,21 @@ class SuiteExplorer(controls.Explorer):
     def _paint(self) -> None:
         """Draw everything that depends on the state. Called only in the painter's thread, so nothing is drawn twice."""
         self._progress.value = display.page(self._summarize())
-        self._paint_list()
+        self._paint_lists()
         self._details.value = display.page(*self._details_parts())
 
-    def _paint_list(self) -> None:
-        entries = self.state.entries()
-        if tuple(entries) == self._list.options:
+    def _paint_lists(self) -> None:
+        state = self.state
+        if not state.below(state.chosen):  # it is no longer in its file
+            state.chosen = EVERYTHING
+        suites, scenarios = state.suite_rows(), state.scenario_rows()
+        rows = state.chosen, suites, scenarios
+        if rows == self._rows:
             return
-        if self.state.chosen not in (key for _, key in entries):
-            self.state.chosen = EVERYTHING
-        self._list.unobserve(
-            self._choose, "value"
-        )  # setting options selects the first one, which is not the user's choice
-        self._list.options = entries
-        self._list.value = self.state.chosen
-        self._list.observe(self._choose, "value")
+        self._rows = rows
+        self._suites.update(suites[0], SUITES, suites[1], state.key(state.suite))
+        selected = state.key(state.chosen) if state.chosen != state.suite else -1
+        self._scenarios.update(scenarios[0], SCENARIOS, scenarios[1], selected)
 
     def _summarize(self) -> display.Html:
         """The progress of a run, its error, or its summary."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from svctoolkit.runner import Scenario, Suite
 
 EVERYTHING = ""
-_INDENT = "\N{NO-BREAK SPACE}" * 5  # list boxes strip leading plain spaces
+SUITES = ("suite", "failed", "outcomes")
+SCENARIOS = ("outcome", "scenario", "suite", "tags", "ms", "line")
 
 
 class SuiteState:
@@ -28,11 +29,10 @@ class SuiteState:
         self.suites: list[Suite] = []
         self.scenarios: list[Scenario] = []
         self.results = Results()
-        self.words = ""
-        self.failed_only = False
         self.coverage = False
         self.chosen = EVERYTHING
         self._stop = Event()
+        self._keys = {EVERYTHING: 0}
 
     def load(self) -> None:
         """Reload the files. Raises `ConfigError` with all problems, or for a folder without suites."""
@@ -41,41 +41,47 @@ class SuiteState:
             raise ConfigError(f"no *.suite.yaml file in {', '.join(self.paths)}")
         self.results.forget_all_but({scenario.name for scenario in self.scenarios})
 
-    def entries(self) -> list[tuple[str, str]]:
-        """The lines of the list, each with the key of its target: everything, a suite, or a scenario."""
-        visible = set(self.matching())
-        lines = [(f"All suites: {self._count(self.scenarios)}", EVERYTHING)]
-        for suite in self.suites:
-            inside = [scenario for scenario in suite.scenarios if scenario in visible]
-            if inside:
-                lines.append((f"▾ {suite.title}: {self._count(suite.scenarios)}", suite.name))
-                lines += [(self._line(scenario), scenario.name) for scenario in inside]
-        return lines
+    def suite_rows(self) -> tuple[list[tuple[object, ...]], list[int]]:
+        """A row for all suites and for each, with the columns of `SUITES`, and their keys: see `name`."""
+        suites = [("All suites", EVERYTHING, self.scenarios)]
+        suites += [(suite.title, suite.name, list(suite.scenarios)) for suite in self.suites]
+        rows: list[tuple[object, ...]] = [(title, *self._counts(scenarios)) for title, _, scenarios in suites]
+        return rows, [self.key(name) for _, name, _ in suites]
 
-    def matching(self) -> Iterator[Scenario]:
-        """The scenarios that match the filter: each of its words is in the file, the title or a tag."""
-        words = self.words.lower().split()
-        for scenario in self.scenarios:
-            outcome = self.results.outcomes.get(scenario.name)
-            text = f"{scenario.name} {scenario.title} {' '.join(scenario.tags)}".lower()
-            failed = outcome is not None and not outcome.ok
-            if all(word in text for word in words) and (failed or not self.failed_only):
-                yield scenario
-
-    def _count(self, scenarios: Sequence[Scenario]) -> str:
+    def _counts(self, scenarios: Sequence[Scenario]) -> tuple[int, str]:
         ran = [self.results.outcomes[s.name] for s in scenarios if s.name in self.results.outcomes]
-        skipped = len(scenarios) - len(ran)
         words = [view.count_text(ran)] if ran else []
-        return ", ".join([*words, *([f"{skipped} not run"] if skipped else [])]) or "no scenario"
+        words += [f"{len(scenarios) - len(ran)} not run"] if len(ran) < len(scenarios) else []
+        return sum(not outcome.ok for outcome in ran), ", ".join(words) or "no scenario"
 
-    def _line(self, scenario: Scenario) -> str:
+    def scenario_rows(self) -> tuple[list[tuple[object, ...]], list[int]]:
+        """A row for each scenario of the selected suite, or of all, with the columns of `SCENARIOS`, and their keys."""
+        listed = [s for s in self.scenarios if self.suite in (EVERYTHING, s.suite.name)]
+        return [self._row(scenario) for scenario in listed], [self.key(scenario.name) for scenario in listed]
+
+    def _row(self, scenario: Scenario) -> tuple[object, ...]:
         outcome = self.results.outcomes.get(scenario.name)
-        word = "" if outcome is None or outcome.status == "passed" else f"{view.word(outcome)}: "
-        return f"{_INDENT}{view.sign(outcome)} {word}{scenario.suite.masker.mask(scenario.title)}"
+        words = f"{view.sign(outcome)} {view.word(outcome) if outcome is not None else 'not run'}"
+        title = scenario.suite.masker.mask(scenario.title)
+        milliseconds = outcome.milliseconds if outcome is not None else None
+        return words, title, scenario.suite.title, ", ".join(scenario.tags), milliseconds, scenario.line
+
+    @property
+    def suite(self) -> str:
+        """The name of the selected suite, or of that of the selected scenario; empty for all."""
+        return self.chosen.partition("::")[0]
+
+    def key(self, name: str) -> int:
+        """A number for everything, a suite or a scenario, which stays the same when files are read again."""
+        return self._keys.setdefault(name, len(self._keys))
+
+    def name(self, key: int) -> str:
+        """The name of a number."""
+        return list(self._keys)[key]
 
     def below(self, key: str) -> list[str]:
-        """The names of the scenarios under a line that match the filter."""
-        return [s.name for s in self.matching() if key in (EVERYTHING, s.suite.name, s.name)]
+        """The names of the scenarios of a suite, or that of a scenario; of all for `EVERYTHING`."""
+        return [s.name for s in self.scenarios if key in (EVERYTHING, s.suite.name, s.name)]
 
     def selection(self) -> dict[str, str]:
         """The selected suite or scenario, by name; empty for all."""

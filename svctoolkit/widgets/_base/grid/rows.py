@@ -32,14 +32,17 @@ _SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {
 class Rows:
     """Rows of a frame in the order of the grid. `found` has their numbers in the frame; nothing is copied.
 
+    `keys` identify the rows, by default by their number. Columns of `plain` rows have no summaries and bars.
+
     `search` finds rows with a string in any cell (`mail`), in one column (`text: mail`), or with a number that compares
     (`events > 5`, also `<`, `<=`, `>=`, `=`). Sorting is stable; missing values come last, numbers before texts.
     """
 
-    def __init__(self, frame: pd.DataFrame) -> None:
+    def __init__(self, frame: pd.DataFrame, keys: Sequence[int] | None = None, *, plain: bool = False) -> None:
         import numpy as np
 
         self.frame, self.found = frame, np.arange(len(frame))
+        self._keys, self._plain = keys, plain
 
     def arrange(self, search: str = "", sort: str = "", *, descending: bool = False) -> None:
         """Search and sort. An empty `sort` is the original order."""
@@ -56,6 +59,16 @@ class Rows:
         part = self.frame.iloc[self.found[max(0, first) : max(0, last)]]
         return [list(row) for row in zip(*(map(text, part[name]) for name in part), strict=True)]
 
+    def keys_found(self, first: int = 0, last: int | None = None) -> list[int]:
+        """The keys of some rows, by their position in the grid."""
+        numbers = self.found[max(0, first) : last].tolist()
+        return numbers if self._keys is None else [self._keys[number] for number in numbers]
+
+    def place(self, key: int) -> int:
+        """The position of a row in the grid; -1 if it is not there."""
+        keys = self.keys_found() if key >= 0 else []
+        return keys.index(key) if key in keys else -1
+
     def columns(self) -> list[dict[str, Json]]:
         """The columns: `name`, `number` (has it numbers), `width` in characters, `summary`, and `bars` as SVG."""
         return [self._column(str(name)) for name in self.frame]
@@ -63,7 +76,7 @@ class Rows:
     def _column(self, name: str) -> dict[str, Json]:
         column = self.frame[name]
         texts = [text(value) for value in column.head(_MEASURED)]
-        summary = _summary(column)
+        summary = "" if self._plain else _summary(column)
         wanted = max([len(name) + 3, len(summary), *map(len, texts)])
         width = min(max(wanted + 1, _WIDTHS[0]), _WIDTHS[1])
         bars = _bars(column) if summary else ""

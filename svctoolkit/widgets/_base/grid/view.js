@@ -46,8 +46,9 @@ class View {
     this.search.dataset.lmSuppressShortcuts = "true";
     const hint = "Arrows, Page Up, Page Down, Home and End select a row. On a column, Enter sorts; Shift with an arrow changes its width.";
     el.classList.add("svc-grid-box");
+    const isPlain = this.model.get("plain"); // rows that change often: no count, which screen readers would read each time
     el.append(
-      make("div", { className: "svc-grid-bar" }, make("label", {}, `Search ${label.toLowerCase()}`, this.search), this.note),
+      make("div", { className: "svc-grid-bar" }, ...(isPlain ? [make("b", { textContent: label })] : [make("label", {}, `Search ${label.toLowerCase()}`, this.search), this.note])),
       this.grid,
       make("div", { id: `${id}-hint`, className: "svc-grid-hint", textContent: hint }),
     );
@@ -90,15 +91,20 @@ class View {
   get visible() { return Math.max(1, Math.floor((this.grid.clientHeight - this.head.offsetHeight) / ROW)); }
   get scale() { return this.found * ROW > TALLEST; }
 
-  /** Other rows or another order: begin at the top. */
+  /** Other rows or another order: begin at the top. Rows that are kept stay in view, also when others come above them. */
   change() {
-    const { found, all, version } = this.model.get("counts");
+    const { found, all, version, keep, place } = this.model.get("counts");
     if (this.version !== version) {
+      const isFollowing = keep && this.rows.get(this.active)?.number === this.model.get("picked");
       this.version = version;
       this.rows.clear();
-      this.wanted = undefined;
-      this.active = 0;
-      this.grid.scrollTop = 0;
+      this.asked = undefined;
+      if (!keep) {
+        this.wanted = undefined;
+        this.active = 0;
+        this.grid.scrollTop = 0;
+      } else if (isFollowing && place >= 0) this.active = place;
+      else this.active = Math.max(0, Math.min(this.active, found - 1));
     }
     this.heads();
     const rows = Math.max(1, Math.min(found ?? 0, this.model.get("height")));
@@ -124,27 +130,44 @@ class View {
   // ---- columns
 
   heads() {
-    const columns = this.model.get("columns"), text = JSON.stringify(columns);
-    if (text === this.headed) return; // else the focus would be lost
-    this.headed = text;
-    this.grid.setAttribute("aria-colcount", columns.length);
-    const cells = columns.map(({ name, number, summary, bars }, place) => {
+    const columns = this.model.get("columns"), text = JSON.stringify(columns), names = JSON.stringify(columns.map(({ name }) => name));
+    if (text === this.headed) return;
+    const isSame = this.named === names; // then buttons stay, else the focus would be lost
+    [this.headed, this.named] = [text, names];
+    if (isSame) this.fillHeads(columns);
+    else this.buildHeads(columns);
+    this.size();
+    this.mark();
+  }
+
+  buildHeads(columns) {
+    const cells = columns.map(({ name }, place) => {
       const button = make("button", { type: "button", title: `Sort by ${name}` });
       button.setAttribute("aria-keyshortcuts", "Shift+ArrowLeft Shift+ArrowRight");
       button.addEventListener("click", () => this.sortBy(name));
       const edge = make("span", { className: "svc-grid-edge" });
       edge.setAttribute("aria-hidden", "true");
       edge.addEventListener("pointerdown", (event) => this.drag(event, place, edge));
-      const head = make("div", { role: "columnheader", className: number ? "number" : "" }, button, edge);
-      if (summary) button.after(make("small", { textContent: summary, title: summary }));
-      if (bars) edge.before(make("span", { className: "svc-grid-bars", innerHTML: bars })); // an SVG of numbers only
-      return head;
+      return make("div", { role: "columnheader" }, button, edge);
     });
     const row = make("div", { role: "row", className: "svc-grid-row" }, ...cells);
     row.setAttribute("aria-rowindex", 1);
     this.head.replaceChildren(row);
-    this.size();
-    this.mark();
+    this.grid.setAttribute("aria-colcount", columns.length);
+    this.fillHeads(columns);
+  }
+
+  /** What the columns contain. */
+  fillHeads(columns) {
+    columns.forEach(({ number, summary, bars }, place) => {
+      const head = this.head.querySelectorAll("[role=columnheader]")[place];
+      head.className = number ? "number" : "";
+      const parts = [head.querySelector("button")];
+      if (summary) parts.push(make("small", { textContent: summary, title: summary }));
+      if (bars) parts.push(make("span", { className: "svc-grid-bars", innerHTML: bars })); // an SVG of numbers only
+      for (const old of head.querySelectorAll("small, .svc-grid-bars")) old.remove();
+      parts[0].after(...parts.slice(1));
+    });
   }
 
   /** Which column is sorted, and how. */
