@@ -27,7 +27,7 @@ destinations: {hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/
 FIRST = ("server/web/connections.py", "TimedProtocol.data_received")
 ROUTED = ("server/worker/router.py", "Router._route")
 LAST = ("server/worker/journal.py", "Journal.deliver")
-SENT = ("delivery/_recorder.py", "Recorder.record"), ("delivery/_recorder.py", "Recorder.exchange")
+SENT = ("delivery/recorder/recorder.py", "Recorder.record"), ("delivery/recorder/recorder.py", "Recorder.exchange")
 WARM, TRACED = 3, 8
 
 

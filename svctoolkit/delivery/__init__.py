@@ -16,11 +16,11 @@ from svctoolkit.delivery._caller import caller, calling
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._masking import mask_request, mask_response
 from svctoolkit.delivery._plain import PlainRequest, plain_request
-from svctoolkit.delivery._recorder import Answer, Recorded, Recorder, Server
 from svctoolkit.delivery._rejection import rejection_of
 from svctoolkit.delivery._request import request
 from svctoolkit.delivery._sender import Delivered, Sender, delivered, parse_body, response_value
 from svctoolkit.delivery._templates import Templates
+from svctoolkit.delivery.recorder import Answer, Recorded, Recorder, Server
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import live, policy

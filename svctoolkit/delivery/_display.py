@@ -5,7 +5,7 @@ from __future__ import annotations
 from svctoolkit import display
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, public_url
 from svctoolkit.delivery._masking import mask_request, mask_response
-from svctoolkit.delivery._recorder import Recorded, Recorder
+from svctoolkit.delivery.recorder import Recorded, Recorder
 from svctoolkit.display import Html, pill
 from svctoolkit.displayed import shows
 from svctoolkit.secrets import Masker

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from svctoolkit.delivery import Answer, Recorder
-from svctoolkit.errors import RequestError, UnknownName
+from svctoolkit.errors import RequestError, UnknownName, UsageError
 from svctoolkit.events.builders import iso
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.store.records import EVENTS, Filter, Records
@@ -61,6 +61,13 @@ class RecorderAnswer(Struct, frozen=True, forbid_unknown_fields=True):
         list[Annotated[int, Meta(ge=0)]],
         Meta(description="Indexes of the batch items to refuse, in the destination's own format."),
     ] = []
+    when: Annotated[
+        dict[str, Any] | None,
+        Meta(
+            description="Only for requests that match: some of `method`, `url`, `path`, `query`, `headers` and `body`, "
+            "with the matchers of suites."
+        ),
+    ] = None
 
 
 class RecorderScript(Struct, frozen=True, forbid_unknown_fields=True):
@@ -144,7 +151,10 @@ class Scripts:
             key = self._engine.workspace.destination(request.path_params["id"]).key
         except UnknownName as error:
             raise RequestError(404, {"message": str(error)}) from error
-        self._pipeline.recorder.script(key, *map(_answer, script.answers), run=script.run)
+        try:
+            self._pipeline.recorder.script(key, *map(_answer, script.answers), run=script.run)
+        except UsageError as error:
+            refuse(f"the body is invalid: {error}")
         return json_response({"destination": key, "run": script.run, "answers": len(script.answers)})
 
     async def reset(self, request: Request) -> Response:
@@ -290,10 +300,10 @@ def _answer(written: int | RecorderAnswer) -> Answer:
     if isinstance(written, int):
         return Answer(written)
     if written.failed:
-        return Answer.partial(failed=written.failed, delay=written.delay, times=written.times)
+        return Answer.partial(failed=written.failed, delay=written.delay, times=written.times, when=written.when)
     headers: Mapping[str, str] = {name: str(value) for name, value in written.headers.items()}
     answer = Answer(
         written.status, headers=headers, delay=written.delay, close=written.close, truncate=written.truncate,
-        times=written.times,
+        times=written.times, when=written.when,
     )  # fmt: skip
     return answer if written.body is UNSET else replace(answer, body=written.body)

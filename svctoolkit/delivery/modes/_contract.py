@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from svctoolkit.delivery._http import Transport
-from svctoolkit.delivery._recorder import Recorder
+from svctoolkit.delivery.recorder import Recorder
 
 
 class Setting(msgspec.Struct, frozen=True):

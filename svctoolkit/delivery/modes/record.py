@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from svctoolkit.delivery._recorder import Recorder
 from svctoolkit.delivery.modes._contract import Mode, Setting
+from svctoolkit.delivery.recorder import Recorder
 
 
 def _recorder(setting: Setting) -> Recorder:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -157,7 +158,7 @@ class _Attempt:
                 self._add(
                     [
                         *self._slowness(),
-                        *idle_answers(self.scenario, self.requests),
+                        *idle_answers(self.scenario, self.requests, partial(self.plane.idle_answers, self.run)),
                         *idle_ignores(self.scenario, self.outcomes),
                     ]
                 )

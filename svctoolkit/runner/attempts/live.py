@@ -9,11 +9,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from svctoolkit.delivery import HttpRequest, Transport, live
+from svctoolkit.delivery.view import json_or_text
 from svctoolkit.errors import DeliveryError
 from svctoolkit.expect.compare import differences
 from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
-from svctoolkit.runner.planes.plane import parse_body
 from svctoolkit.runner.suite.model import Live
 
 _MOST = 30.0  # seconds to wait for one response
@@ -56,7 +56,7 @@ def _ask(send: Transport, verify: Mapping[str, Any], timeout: float) -> dict[str
         answer = send(HttpRequest("GET", verify["get"], verify.get("headers", {})), timeout=timeout)
     except DeliveryError as error:
         return {"status": 0, "body": str(error)}
-    return {"status": answer.status, "body": parse_body(answer.body)}
+    return {"status": answer.status, "body": json_or_text(answer.body)}
 
 
 def _move_under_live(difference: Difference) -> Difference:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from svctoolkit.expect.headers import Headers
+from svctoolkit.delivery.view import json_or_text, view_of
 from svctoolkit.json_types import Json
-from svctoolkit.runner.planes.fates import body_value, fields, lower_names
-from svctoolkit.runner.planes.plane import parse_body
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorded
@@ -19,18 +16,12 @@ if TYPE_CHECKING:
 def fetch_record(recorded: Recorded) -> dict[str, Json]:
     """Return a request of user code; without a response, it has no `status`."""
     request, response = recorded.request, recorded.response
-    url, headers = urlsplit(request.url), Headers(lower_names(request.headers))
     record: dict[str, Any] = {
         "destination": recorded.destination,
         "transformation": recorded.transformation,
-        "method": request.method,
-        "url": request.url,
-        "path": url.path,
-        "query": fields(url.query),
-        "headers": headers,
-        "body": body_value(request.body, headers.get("content-type", "")),
+        **view_of(request),
     }
-    return record | ({"status": response.status, "response": parse_body(response.body)} if response else {})
+    return record | ({"status": response.status, "response": json_or_text(response.body)} if response else {})
 
 
 def log_record(log: CodeLog) -> dict[str, Json]:

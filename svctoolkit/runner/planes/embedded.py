@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from svctoolkit.delivery.view import json_or_text
 from svctoolkit.errors import StillWaiting
 from svctoolkit.json_types import Json
 from svctoolkit.runner.coverage.lines import Branches, CodeCounts, Counts, Lines
 from svctoolkit.runner.planes.lineages import Lineages
-from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, Transformed, basic, parse_body, post
+from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, Transformed, basic, post
 from svctoolkit.runner.planes.recording import recording_workspace, transformation_id
 from svctoolkit.runner.planes.time import Times
 from svctoolkit.runner.suite import format as _format
@@ -219,14 +220,14 @@ class EmbeddedPlane:
         else:
             self._under_way.add(headers.get(RUN_HEADER, ""))
             got = self._plane.ingest(method, path, headers=headers, body=body)
-        return Answer(got.status, got.headers, parse_body(got.body))
+        return Answer(got.status, got.headers, json_or_text(got.body))
 
     def test(self, path: str, body: bytes, run: str) -> Answer:
         from svctoolkit.server import ask
 
         # Without HTTP, which would take most of the time of a scenario. None for requests that need it.
         got = ask(self._pipeline, path, body)
-        return post(self, path, body, run) if got is None else Answer(got.status, got.headers, parse_body(got.body))
+        return post(self, path, body, run) if got is None else Answer(got.status, got.headers, json_or_text(got.body))
 
     def transform(self, key: str, events: Sequence[Mapping[str, Json]], run: str) -> Transformed:
         from svctoolkit.pipeline import transform_alone
@@ -320,6 +321,11 @@ class EmbeddedPlane:
             if served is not None:
                 self._set_answers(served.recorder)
 
+    def idle_answers(self, run: str, key: str) -> Sequence[int]:
+        recorders = [served.recorder for served in (self._data_plane, self._runs) if served is not None]
+        idle = [set(recorder.idle_answers(key, run)) for recorder in recorders]
+        return sorted(set.intersection(*idle)) if idle else ()
+
     def _set_answers(self, recorder: Recorder) -> None:
         """Give the recorder the responses of this scenario."""
         run, answers = self._script
@@ -401,7 +407,12 @@ def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:
     from svctoolkit.delivery import Answer as RecorderAnswer
 
     return [
-        RecorderAnswer.partial(failed=answer.failed, delay=_format.seconds(answer.delay), times=answer.times)
+        RecorderAnswer.partial(
+            failed=answer.failed,
+            delay=_format.seconds(answer.delay),
+            times=answer.times,
+            when=None if answer.when is UNSET else answer.when,
+        )
         if answer.failed
         else RecorderAnswer(
             status=answer.status,
@@ -410,6 +421,7 @@ def _recorder_answers(script: Sequence[_format.RecorderAnswer]) -> list[Any]:
             close=answer.close,
             truncate=answer.truncate,
             times=answer.times,
+            when=None if answer.when is UNSET else answer.when,
             **({} if answer.body is UNSET else {"body": answer.body}),
         )
         for answer in script

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
 
 from svctoolkit.causes import cause_from_json
+from svctoolkit.delivery.view import body_value, lower_names, request_view
 from svctoolkit.expect.failed import with_cause
 from svctoolkit.expect.headers import Headers
 from svctoolkit.json_types import Json
-from svctoolkit.runner.planes.plane import parse_body
 from svctoolkit.runner.planes.traces import Trace
 
 if TYPE_CHECKING:
@@ -192,11 +190,6 @@ def _tries(requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return tries
 
 
-def lower_names(headers: Mapping[str, Json]) -> dict[str, Json]:
-    """Return headers with their names in lower case."""
-    return {name.lower(): value for name, value in headers.items()}
-
-
 def transform_output(status: str, transformed: Sequence[Json] | None, event: Json) -> Sequence[Json]:
     """Return the events after the user transformation; without one, the event itself if it got that far."""
     if transformed is not None:
@@ -208,34 +201,10 @@ def transform_output(status: str, transformed: Sequence[Json] | None, event: Jso
 def _request_record(delivery: Mapping[str, Any], places: Mapping[Any, int]) -> dict[str, Any]:
     """Return a request as expectations see it: header names in lower case, the body parsed."""
     request = delivery["request"]
-    headers = Headers(lower_names(request["headers"]))
-    url = urlsplit(request["url"])
     members = {
         "destination": delivery["destination"],
-        "method": request["method"],
-        "url": request["url"],
-        "path": url.path,
-        "query": fields(url.query),
-        "headers": headers,
-        "body": body_value(request["body"], headers.get("content-type", "")),
+        **request_view(request["method"], request["url"], request["headers"], request["body"]),
         "status": delivery["status"],
         "response": delivery["response"],
     }
     return RequestRecord(members, [EventPlace(places[id], id) if id in places else id for id in _event_ids(delivery)])
-
-
-def fields(text: str) -> dict[str, Json]:
-    """Return the fields of a query or form: a string each, or a list of strings if a name occurs more than once."""
-    values: dict[str, list[str]] = {}
-    for name, value in parse_qsl(text, keep_blank_values=True):
-        values.setdefault(name, []).append(value)
-    return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
-
-
-def body_value(body: bytes | str, kind: str) -> Json:
-    """Return a JSON body parsed, a form as an object, anything else as text."""
-    if isinstance(body, str):
-        body = base64.b64decode(body[7:]) if body.startswith("base64:") else body.encode("utf-8", "surrogatepass")
-    if "x-www-form-urlencoded" in kind:
-        return fields(body.decode("utf-8", "replace"))
-    return parse_body(body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -117,18 +116,14 @@ class Plane(Protocol):
         """Set the recorder's responses for `run` and the runs within it; an empty map restores the defaults."""
         ...
 
+    def idle_answers(self, run: str, key: str) -> Sequence[int]:
+        """Return the positions of the answers in the script of a run that no request has got; none if unknown."""
+        ...
+
 
 def basic(email: str, token: str) -> str:
     """Return the `Authorization` header for the Test API."""
     return f"Basic {base64.b64encode(f'{email}:{token}'.encode()).decode()}"
-
-
-def parse_body(content: bytes) -> Json:
-    """Return the JSON value, or the text if it is not JSON."""
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return content.decode("utf-8", "replace")
 
 
 def post(plane: Plane, path: str, body: bytes, run: str = "") -> Answer:

@@ -11,12 +11,13 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from svctoolkit.delivery.view import json_or_text
 from svctoolkit.errors import DeliveryError, StillWaiting, ToolkitError, UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.runner.planes.deletions import deletions_of
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.fates import results_of_records, traces_of_records, violation_record
-from svctoolkit.runner.planes.plane import Answer, Plane, Transformed, basic, parse_body, post
+from svctoolkit.runner.planes.plane import Answer, Plane, Transformed, basic, post
 from svctoolkit.runner.planes.traces import Trace
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Scenario
@@ -108,7 +109,7 @@ class RemotePlane:
             got = self._client.request(method, self.base_url + path, headers=dict(headers), content=body)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise DeliveryError(f"no response from {self.base_url}: {error}", code="ENOANSWER") from error
-        return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, parse_body(got.content))
+        return Answer(got.status_code, {k.lower(): v for k, v in got.headers.items()}, json_or_text(got.content))
 
     def test(self, path: str, body: bytes, run: str) -> Answer:
         """Return the response of the Test API.
@@ -273,6 +274,9 @@ class RemotePlane:
                 elsewhere = "it is not a svctoolkit data plane" if answer.status in (404, 405) else ""
                 reason = says or elsewhere or f"it responded with status {answer.status}"
                 raise ToolkitError(f"cannot script the recorder of {self.base_url}: {reason}")
+
+    def idle_answers(self, run: str, key: str) -> Sequence[int]:  # noqa: ARG002 - of the protocol
+        return ()
 
     def close(self) -> None:
         self._client.close()

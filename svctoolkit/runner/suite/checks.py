@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import UNSET
 
+from svctoolkit.delivery.recorder.condition import condition_problems
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem, UnknownName, did_you_mean
 from svctoolkit.events import sample
@@ -31,7 +32,7 @@ from svctoolkit.runner.suite.claims import (
 )
 from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.deletions import delete_problems, deleted_at
-from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite
+from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite, as_list
 from svctoolkit.runner.suite.simulated import given_problems, held_problems
 from svctoolkit.runner.suite.slips import event_slips, silent_scripts
 from svctoolkit.runner.suite.webhooks import is_webhook, webhook_problems
@@ -111,7 +112,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
         problems_at.append((("xfail",), "a scenario can have `skip` or `xfail`, not both"))
     problems_at += _xfail(scenario)
     problems_at += [(("tags",), message) for message in tag_problems(spec.tags)]
-    problems_at += _recorder(scenario.suite, dict.fromkeys(scenario.scripted))
+    problems_at += _recorder(scenario.suite, {key: scenario.recorder[key] for key in scenario.scripted})
     problems_at += given_problems(scenario.suite.workspace, spec.given)
     if spec.freeze is not UNSET:
         problems_at += _freeze({"time": spec.freeze.time})
@@ -413,6 +414,18 @@ def _recorder(suite: Suite, scripts: Mapping[str, Any]) -> Places:
         elif key not in suite.workspace.destinations:
             near = did_you_mean(key, suite.workspace.destinations)
             yield ("recorder", key), f"unknown destination {key!r}.{near}"
+    for key, script in scripts.items():
+        yield from _conditions(("recorder", key), script)
+
+
+def _conditions(place: Place, script: Any) -> Places:
+    """Yield the mistakes in conditions: of a scenario's answers, or of a suite's as written, with variables."""
+    for index, answer in enumerate(as_list(list(script) if isinstance(script, tuple) else script)):
+        is_written = isinstance(answer, Mapping)
+        when = answer.get("when", UNSET) if is_written else getattr(answer, "when", UNSET)
+        if when is not UNSET:
+            for path, message in condition_problems(when, pending=is_written):
+                yield (*place, index, "when", *path), message
 
 
 def _is_url(text: str) -> bool:

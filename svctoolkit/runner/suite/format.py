@@ -192,6 +192,13 @@ class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         list[Annotated[int, Meta(ge=0)]],
         Meta(description="indexes of the batch's events that are rejected, in the destination's format"),
     ] = []
+    when: Annotated[
+        OptionalJson,
+        Meta(
+            description="only for requests that match: an expectation with some of method, url, path, query, headers "
+            "and body. Responses with the same condition are a sequence of their own"
+        ),
+    ] = UNSET
 
 
 RecorderScript: TypeAlias = Annotated[

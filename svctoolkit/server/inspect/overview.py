@@ -66,6 +66,7 @@ class NextAnswer(Struct, frozen=True):
     times: int | None
     failed: list[int]
     headers: dict[str, str]
+    when: dict[str, Any] | None
 
 
 class SettingState(Struct, frozen=True):
@@ -200,7 +201,14 @@ def _fates(engine: Engine, run: str | None) -> dict[str, Counter[str]]:
 def _answer(answer: Answer) -> NextAnswer:
     retry = {name: value for name, value in answer.headers.items() if name.lower() == "retry-after"}
     return NextAnswer(
-        answer.status, answer.delay, answer.close, answer.truncate, answer.times, list(answer.failed), retry
+        answer.status,
+        answer.delay,
+        answer.close,
+        answer.truncate,
+        answer.times,
+        list(answer.failed),
+        retry,
+        None if answer.when is None else dict(answer.when),
     )
 
 

@@ -21,6 +21,7 @@ function describe(answer) {
   const words = [answer.close ? "closes the connection" : answer.truncate ? "truncates the response" : answer.failed.length ? `refuses ${answer.failed} of a batch` : String(answer.status)];
   if (answer.delay) words.push(`after ${answer.delay} s`);
   if (answer.times) words.push(`${answer.times} times`);
+  if (answer.when) words.push(`if ${JSON.stringify(answer.when)}`);
   if (answer.headers["Retry-After"]) words.push(`Retry-After ${answer.headers["Retry-After"]}`);
   return words.join(", ");
 }

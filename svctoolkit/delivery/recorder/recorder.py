@@ -2,137 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import threading
 import time
-import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
-from urllib.parse import parse_qsl
+from functools import cache
 
-import msgspec
 from msgspec.structs import replace
 
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse
-from svctoolkit.delivery._js import json_bytes, stringify, utf8
-from svctoolkit.delivery._sender import parse_body
 from svctoolkit.delivery._url import Url
+from svctoolkit.delivery.recorder.answer import Answer, Server
+from svctoolkit.delivery.recorder.recorded import Recorded
+from svctoolkit.delivery.recorder.script import Script
+from svctoolkit.delivery.view import view_of
 from svctoolkit.displayed import Displayed
-from svctoolkit.errors import UsageError
-from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker
-
-
-class Answer(msgspec.Struct, frozen=True):
-    """How the recorder responds to one request.
-
-    `body` is text, bytes, or a value that is sent as JSON; its type sets the content type unless `headers` has one.
-    `delay` is in seconds. `close` closes the connection instead of responding, `truncate` in the middle of the body.
-    With `close="after"` the destination accepts the request, and only its response is lost: a simulated destination
-    holds what was sent. `times` is how many requests in a row get this answer: by default one, for the last answer all
-    that follow (unless it has `close="after"`).
-    `failed` are the positions of the rejected items of a batch, for destinations that report items separately: see
-    `partial`.
-    """
-
-    status: int = 200
-    body: Any = msgspec.field(default_factory=lambda: {"success": True})
-    headers: Mapping[str, str] = {}
-    delay: float = 0.0
-    close: bool | Literal["after"] = False
-    truncate: bool = False
-    times: int | None = None
-    failed: tuple[int, ...] = ()
-
-    @classmethod
-    def partial(cls, *, failed: Sequence[int], delay: float = 0.0, times: int | None = None) -> Answer:
-        """Return an answer that accepts a batch except the items at these positions (from 0), in its own format.
-
-        A destination that only accepts or rejects whole requests responds with 400.
-        """
-        return cls(400, {"message": "refused"}, delay=delay, times=times, failed=tuple(failed))
-
-    def response(self) -> HttpResponse:
-        """Return the response as the client receives it."""
-        kind, body = _encode_body(self.body)
-        headers = {"content-type": kind, **{name.lower(): value for name, value in self.headers.items()}}
-        return HttpResponse(self.status, headers, body)
-
-
-def _encode_body(body: Any) -> tuple[str, bytes]:
-    if isinstance(body, bytes):
-        return "application/octet-stream", body
-    if isinstance(body, str):
-        return "text/plain; charset=utf-8", body.encode("utf-8", "replace")
-    return "application/json", json_bytes(body) if isinstance(body, (dict, list)) else utf8(stringify(body))
-
-
-#: What a destination's server responds if it rejects the items at these positions; None if that is not known.
-Server: TypeAlias = Callable[[HttpRequest, Sequence[int]], Answer | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded(Displayed):
-    """One request as it arrived, and its response: None if the connection was closed or the sender gave up.
-
-    A data plane adds where the request belongs: the key of the `destination`, the `run`, and the message ids of the
-    `events`. A request of user code has the key of its `transformation`. `script` is the key of the script that
-    answered, if there was one.
-    """
-
-    request: HttpRequest
-    response: HttpResponse | None
-    time: datetime
-    destination: str = ""
-    run: str = ""
-    events: tuple[str, ...] = ()
-    transformation: str = ""
-    script: str = ""
-    _secrets: Callable[[], Iterable[str]] = field(default=tuple, repr=False, compare=False)
-
-    def __repr__(self) -> str:
-        about = f"{self.request!r}, {self.response!r}, {self.destination!r}, run={self.run!r}, events={self.events!r}"
-        return Masker.of(self._secrets()).text(f"<Recorded {about}>")
-
-    @property
-    def host(self) -> str:
-        """The host, with the port unless it is the scheme's default."""
-        return Url.parse(self.request.url).place
-
-    @property
-    def text(self) -> str:
-        """The body, decompressed."""
-        body = self.request.body
-        if any(name.lower() == "content-encoding" and "gzip" in v for name, v in self.request.headers.items()):
-            body = _unzip(body)
-        return body.decode("utf-8", "replace")
-
-    @property
-    def json(self) -> Json:
-        """The parsed body, or None if it is not JSON."""
-        value = parse_body(self.text.encode())
-        return value if value != self.text else None
-
-    @property
-    def form(self) -> dict[str, str]:
-        """The body parsed as a form; if a name occurs several times, the last value."""
-        return dict(parse_qsl(self.text, keep_blank_values=True))
-
-    def masker(self) -> Masker:
-        """Return a masker for the secrets that are known at this time."""
-        return Masker.of(self._secrets())
-
-
-def _unzip(body: bytes) -> bytes:
-    try:
-        return gzip.decompress(body)
-    except (OSError, EOFError, zlib.error):
-        return body
 
 
 def _now() -> datetime:
@@ -165,8 +53,8 @@ class Recorder(Displayed):
         self._kept: deque[Recorded] = deque(maxlen=limit)
         self._fetched: deque[Recorded] = deque(maxlen=limit)
         self._arrived = 0
-        self._answers: dict[str, _Script] = {}
-        self._scripts: dict[tuple[str, str], _Script] = {}
+        self._answers: dict[str, Script] = {}
+        self._scripts: dict[tuple[str, str], Script] = {}
         self._changed = threading.Condition()
 
     @property
@@ -218,7 +106,7 @@ class Recorder(Displayed):
         key = _key(to)
         with self._changed:
             if answers:
-                self._answers[key] = _Script(answers)
+                self._answers[key] = Script(answers)
             else:
                 self._answers.pop(key, None)
 
@@ -234,7 +122,7 @@ class Recorder(Displayed):
             Url.parse(destination)
         with self._changed:
             if answers:
-                self._scripts[destination, run] = _Script(answers)
+                self._scripts[destination, run] = Script(answers)
             else:
                 self._scripts.pop((destination, run), None)
 
@@ -243,6 +131,12 @@ class Recorder(Displayed):
         with self._changed:
             script = self._scripts.get((destination, run))
             return script.remaining() if script else ()
+
+    def idle_answers(self, destination: str, run: str = "") -> list[int]:
+        """Return the positions of the answers of exactly this script that no request has got."""
+        with self._changed:
+            script = self._scripts.get((destination, run))
+            return script.idle if script else []
 
     def is_scripted(self, destination: str) -> bool:
         """Whether answers are configured that may apply to requests to a destination, in any run.
@@ -311,13 +205,7 @@ class Recorder(Displayed):
         the time of a delay pass, instead of the recorder's own.
         """
         url = Url.parse(request.url)
-        with self._changed:
-            if transformation:
-                script, chosen = self._for_code(url, run)
-            else:
-                script, chosen = destination, self._from_script(destination, run)
-            script = script if chosen is not None else ""
-            chosen = chosen or self._next(url)
+        script, chosen = self._scripted(request, url, destination, run, is_code=bool(transformation))
         if server is not None:  # outside the lock: a server may take long, and has its own
             chosen = _ask(server, request, chosen)
         chosen = chosen or Answer()
@@ -359,35 +247,44 @@ class Recorder(Displayed):
             self._changed.notify_all()
         return True
 
-    def _from_script(self, destination: str, run: str) -> Answer | None:
-        """Return the answer from the script of the run, of the run around it, and so on to the script for all runs."""
+    def _scripts_of(self, destination: str, run: str) -> Iterator[Script]:
+        """Yield the script of the run, of the run around it, and so on to the script for all runs."""
         while destination:
-            script = self._scripts.get((destination, run))
-            answer = script.next() if script else None
-            if answer is not None or not run:
-                return answer
+            if (destination, run) in self._scripts:
+                yield self._scripts[destination, run]
+            if not run:
+                return
             run = run.rpartition("/")[0]
-        return None
 
-    def _for_code(self, url: Url, run: str) -> tuple[str, Answer | None]:
-        """Return the answer from the script of the longest URL prefix, with that prefix."""
+    def _scripts_for_code(self, url: Url, run: str) -> Iterator[tuple[str, Script]]:
+        """Yield the scripts of URL prefixes, the longest first, each with its prefix."""
         prefixes = {key for key, _ in self._scripts if "://" in key and str(url).startswith(_key(key))}
         for key in sorted(prefixes, key=len, reverse=True):
-            answer = self._from_script(key, run)
-            if answer is not None:
-                return key, answer
-        return "", None
+            yield from ((key, script) for script in self._scripts_of(key, run))
 
-    def _next(self, url: Url) -> Answer | None:
-        if not self._answers:
-            return None
+    def _scripts_of_host(self, url: Url) -> Iterator[Script]:
         prefixes = [key for key in self._answers if "://" in key and str(url).startswith(key)]
         prefixes.sort(key=len, reverse=True)
         for key in (*prefixes, f"{url.host}:{url.port}", url.host, "*"):
-            answer = self._answers[key].next() if key in self._answers else None
+            if key in self._answers:
+                yield self._answers[key]
+
+    def _scripted(
+        self, request: HttpRequest, url: Url, destination: str, run: str, *, is_code: bool
+    ) -> tuple[str, Answer | None]:
+        """Return the key of the script that answers a request (empty for `answer`), and the answer."""
+        with self._changed:
+            if is_code:
+                scripts = list(self._scripts_for_code(url, run))
+            else:
+                scripts = [(destination, script) for script in self._scripts_of(destination, run)]
+            scripts += [("", script) for script in self._scripts_of_host(url)] if self._answers else []
+        view = cache(lambda: view_of(request))
+        for key, script in scripts:
+            answer = script.next(view)
             if answer is not None:
-                return answer
-        return None
+                return key, answer
+        return "", None
 
 
 def _ask(server: Server, request: HttpRequest, chosen: Answer | None) -> Answer | None:
@@ -403,35 +300,6 @@ def _ask(server: Server, request: HttpRequest, chosen: Answer | None) -> Answer 
     if chosen.close == "after" or chosen.truncate:
         server(request, ())
     return chosen
-
-
-class _Script:
-    """Answers in order, each used `times` times."""
-
-    def __init__(self, answers: Sequence[Answer]) -> None:
-        for answer in answers:
-            if not isinstance(answer, Answer):
-                raise UsageError(f"a recorder's answer must be an Answer, such as Answer(503), not {answer!r}")
-        self._answers, self._uses = deque(answers), 0
-
-    def remaining(self) -> tuple[Answer, ...]:
-        return tuple(self._answers)
-
-    @property
-    def unused(self) -> int:
-        return max(0, sum(answer.times or 1 for answer in self._answers) - self._uses)
-
-    def next(self) -> Answer | None:
-        """Return the next answer, or None if all are used up."""
-        if not self._answers:
-            return None
-        answer = self._answers[0]
-        self._uses += 1
-        endless = answer.times is None and len(self._answers) == 1 and answer.close != "after"
-        if not endless and self._uses >= (answer.times or 1):
-            self._answers.popleft()
-            self._uses = 0
-        return answer
 
 
 def _is_within(run: str, outer: str) -> bool:

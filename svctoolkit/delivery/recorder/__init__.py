@@ -1,0 +1,9 @@
+"""The built-in destination: keeps every request, and responds as scripts and fault profiles say."""
+
+from __future__ import annotations
+
+from svctoolkit.delivery.recorder.answer import Answer, Server
+from svctoolkit.delivery.recorder.recorded import Recorded
+from svctoolkit.delivery.recorder.recorder import Recorder
+
+__all__ = ["Answer", "Recorded", "Recorder", "Server"]
