@@ -69,7 +69,7 @@ def test_links_of_the_site_work_and_it_is_self_contained(site: dict[Path, Page])
 
 def test_every_page_is_in_the_navigation(site: dict[Path, Page]) -> None:
     """Once, in one of the four parts; and every entry has a page."""
-    names = [name for part in pages.NAVIGATION.values() for name in part]
+    names = pages.names()
 
     assert list(pages.NAVIGATION) == ["Tutorials", "How to", "Reference", "Explanation"]
     assert len(names) == len(set(names)) == len(site)
@@ -82,8 +82,39 @@ def test_pages_link_to_their_neighbours_and_name_files(site: dict[Path, Page]) -
 
     assert '<a rel="next" href="first-minute.html">' in texts["index"]
     assert 'rel="prev"' not in texts["index"]
-    assert '<a rel="prev" href="recipes.html">Recipes</a>' in texts["ci"]
+    assert '<a rel="prev" href="recipes.html"><small>Previous</small>Recipes</a>' in texts["ci"]
     assert '<div class="file">.circleci/config.yml</div>' in texts["ci"]
+
+
+def test_code_is_highlighted(site: dict[Path, Page]) -> None:
+    """Python, YAML, shell, JavaScript and JSON have token classes; a table names the columns of its cells."""
+    texts = {file.stem: file.read_text("utf-8") for file in site}
+
+    assert '<span class="kn">import</span>' in texts["index"]
+    assert '<span class="nt">scenarios</span>' in texts["suites"]
+    assert '<span class="w"> </span>' in texts["ci"]
+    assert '<span class="kd">' in texts["recipes"]
+    assert 'data-label="use it for"' in texts["comparison"]
+    assert 'data-label=""' in texts["commands"]
+
+
+def test_signatures_have_plain_types(markdown: dict[str, str]) -> None:
+    """No quotes around types, no addresses of objects, one parameter per line in long ones."""
+    python = markdown["reference/python"]
+
+    assert "'str" not in python
+    assert " at 0x" not in python
+    assert "(self" not in python
+    assert "    *,\n" in python
+
+
+def test_pictures_have_variants(site: dict[Path, Page]) -> None:
+    """For the dark theme, for phones, and for readers who prefer reduced motion; each exists."""
+    front = next(page for file, page in site.items() if file.name == "index.html" and file.parent.name != "sdk")
+
+    assert {"pictures/explorer-dark.png", "pictures/path-tall.svg", "pictures/one-line-still.svg"} <= set(
+        front.addresses
+    )
 
 
 def test_references_are_complete(site: dict[Path, Page]) -> None:

@@ -122,6 +122,11 @@ def _has_mapping(entry: os.DirEntry[str]) -> bool:
 
 
 class _Catalogue(Displayed, Registry[DestinationType]):
+    """The destination types that can be tested: `CATALOGUE["MP"]` loads one, iteration gives the names.
+
+    `UnknownName` is raised for other names, with the nearest ones.
+    """
+
     @cached_property
     def _local(self) -> dict[str, str]:
         # `pkgutil` would list the content of each folder, which takes most of a small run's time.

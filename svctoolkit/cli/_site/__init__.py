@@ -6,9 +6,9 @@ Pages are rendered on request, not when a wheel is built. So they match the inst
 including those of other packages, and work in a checkout, too.
 """
 
-from svctoolkit.cli._site.pages import DOCS, NAVIGATION, titles
+from svctoolkit.cli._site.pages import DOCS, names, titles
 from svctoolkit.cli._site.search import opened as open_search
 from svctoolkit.cli._site.sections import sections
 from svctoolkit.cli._site.site import texts, write
 
-__all__ = ["DOCS", "NAVIGATION", "open_search", "sections", "texts", "titles", "write"]
+__all__ = ["DOCS", "names", "open_search", "sections", "texts", "titles", "write"]

@@ -6,55 +6,43 @@ from importlib.resources import files
 from pathlib import Path
 
 DOCS = Path(str(files("svctoolkit") / "docs"))
+#: kind, then group, then pages; a group without a name has no heading.
 #: `reference/...` pages are generated: see `reference`
 NAVIGATION = {
-    "Tutorials": ["index", "first-minute", "import", "rudderstack-export", "notebooks"],
-    "How to": [
-        "recipes",
-        "ci",
-        "agents",
-        "troubleshooting",
-        "faq",
-        "transformations",
-        "environments",
-        "destinations",
-        "own-destinations",
-        "data-plane",
-        "sources",
-        "deletion",
-        "test-api",
-        "tracking-plans",
-        "replay",
-        "policies",
-        "history",
-        "cost",
-        "lineage",
-        "pictures",
-        "mutate",
-        "warehouse",
-        "simulations",
-        "sdk/index",
-        "sdk/servers",
-        "sdk/frameworks",
-        "sdk/privacy",
-        "sdk/nothing-is-sent",
-        "sdk/switching",
-    ],
-    "Reference": [
-        "suites",
-        "workspace",
-        "glossary",
-        "catalogue",
-        "source_catalogue",
-        "reference/commands",
-        "reference/yaml",
-        "reference/matchers",
-        "reference/python",
-        "sdk/answers",
-        "sdk/values",
-    ],
-    "Explanation": ["comparison", "guarantees", "architecture", "fidelity", "batches", "security"],
+    "Tutorials": {"": ["index", "first-minute", "import", "rudderstack-export", "notebooks"]},
+    "How to": {
+        "Start": ["recipes", "ci", "agents", "troubleshooting", "faq"],
+        "Configure": ["transformations", "environments", "destinations", "own-destinations", "policies"],
+        "Run and check": ["data-plane", "sources", "test-api", "tracking-plans", "simulations", "deletion", "mutate"],
+        "Analyze": ["replay", "history", "cost", "lineage", "pictures", "warehouse"],
+        "Client SDK": [
+            "sdk/index",
+            "sdk/servers",
+            "sdk/frameworks",
+            "sdk/privacy",
+            "sdk/nothing-is-sent",
+            "sdk/switching",
+        ],
+    },
+    "Reference": {
+        "Files": ["suites", "workspace", "reference/yaml", "reference/matchers"],
+        "Commands and Python": ["reference/commands", "reference/python", "sdk/answers", "sdk/values"],
+        "Catalogues": ["catalogue", "source_catalogue", "glossary"],
+    },
+    "Explanation": {"": ["comparison", "guarantees", "architecture", "fidelity", "batches", "security"]},
 }
+
+
+def names() -> list[str]:
+    """All pages in the order of the navigation."""
+    return [name for groups in NAVIGATION.values() for pages in groups.values() for name in pages]
+
+
+def place(name: str) -> tuple[str, str]:
+    """The kind and the group of a page; the group may be empty."""
+    return next(
+        (kind, group) for kind, groups in NAVIGATION.items() for group, pages in groups.items() if name in pages
+    )
 
 
 def titles() -> dict[str, str]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from svctoolkit.cli._command import Command
+from svctoolkit.cli._site.signatures import signature
 from svctoolkit.registry import Registry
 
 
@@ -108,13 +108,13 @@ def _python() -> Iterator[str]:
             names = getattr(value, "__all__", [n for n, v in vars(value).items() if _is_own(value, n, v)])
             members = [(member, getattr(value, member)) for member in names]
         else:
-            signature = _signature(value)
-            shown = f"```text\n{name}{signature}\n```\n\n" if signature else ""
+            parameters = "" if inspect.isclass(value) else signature(value)
+            shown = f"```python\n{name}{parameters}\n```\n\n" if parameters else ""
             yield f"\n## svctoolkit.{name}\n\n{shown}{_docstring(value) or _docstring(type(value))}"
             members = list(_methods(value)) if inspect.isclass(value) else []
         for member, function in members:
             if callable(function) and inspect.getdoc(function):
-                yield f"\n### {name}.{member}\n\n```text\n{member}{_signature(function) or '(...)'}\n```\n"
+                yield f"\n### {name}.{member}\n\n```python\n{member}{signature(function) or '(...)'}\n```\n"
                 yield _docstring(function)
 
 
@@ -127,16 +127,6 @@ def _methods(kind: type) -> Iterator[tuple[str, Any]]:
         function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
         if not name.startswith("_") and inspect.isfunction(function):
             yield name, function
-
-
-def _signature(value: Any) -> str:
-    if inspect.isclass(value) and not dataclasses.is_dataclass(value):
-        return ""
-    try:
-        text = str(inspect.signature(value)) if callable(value) else ""
-    except (TypeError, ValueError):
-        return ""
-    return "" if inspect.isclass(value) else text.replace("svctoolkit.json_types.", "").replace("collections.abc.", "")
 
 
 def _docstring(value: Any) -> str:

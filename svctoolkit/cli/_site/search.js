@@ -1,6 +1,7 @@
 // Copy buttons, and the search box. Its index is loaded when it is first used: / focuses it, arrows choose, Enter opens, Escape closes.
 const search = document.getElementById("search"), hits = document.getElementById("hits");
 const root = document.body.dataset.root;
+search.parentElement.hidden = false;  // without scripts, there is no search
 let find = null, chosen = -1;
 
 function load(file) {
@@ -58,7 +59,9 @@ search.addEventListener("keydown", (event) => {
   else if (event.key === "Escape") { search.value = ""; show(); search.blur(); } else return;
   event.preventDefault();
 });
+document.addEventListener("click", (event) => { if (!search.parentElement.contains(event.target)) hits.replaceChildren(); });
 document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") document.getElementById("menu").open = false;
   if (event.key !== "/" || event.ctrlKey || event.metaKey || document.activeElement === search) return;
   event.preventDefault();
   search.focus();

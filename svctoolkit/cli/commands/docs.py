@@ -48,11 +48,11 @@ def _run(args: argparse.Namespace) -> int:
 def _page(address: str) -> str:
     """The Markdown of a page, or of one section: `suites`, `suites#matchers`."""
     from svctoolkit.cli._main import COMMANDS
-    from svctoolkit.cli._site import DOCS, NAVIGATION, sections, texts
+    from svctoolkit.cli._site import DOCS, names, sections, texts
 
     name, _, anchor = address.partition("#")
     name = name.removesuffix(".md").removesuffix(".html")
-    known = [page for pages in NAVIGATION.values() for page in pages]
+    known = names()
     if name not in known:
         raise UnknownName("page", name, known)
     file = DOCS / f"{name}.md"

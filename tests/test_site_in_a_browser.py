@@ -1,0 +1,120 @@
+"""The documentation site in Chromium: accessible, readable at every width, and usable without scripts and servers."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from svctoolkit.cli import COMMANDS
+from svctoolkit.cli._site import names, texts, write
+from tests.data_plane import packages
+
+pytestmark = pytest.mark.slow
+#: one page of each kind: the front page, prose, code, tables, a generated reference
+KINDS = ["index", "first-minute", "suites", "comparison", "reference/commands"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("root")
+    write(folder / "docs" / "latest", texts(COMMANDS))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=packages.chromium(), args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+def address(site: Path, page: str) -> str:
+    return (site / "docs" / "latest" / f"{page}.html").as_uri()
+
+
+def too_wide(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 900, 1400])
+def test_pages_are_accessible(browser: Browser, site: Path, width: int, scheme: str) -> None:
+    """axe finds nothing, and no page is wider than the window: every page on a phone, one of each kind elsewhere."""
+    axe = (packages.node_clients() / "node_modules/axe-core/axe.min.js").read_text()
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+    page, found = context.new_page(), {}
+    for name in names() if (width, scheme) == (390, "light") else KINDS:
+        page.goto(address(site, name))
+        page.evaluate(axe)
+        violations = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        found[name] = [f"{item['id']}: {item['nodes'][0]['html']}" for item in violations]
+        assert too_wide(page) <= 0, name
+    context.close()
+
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+def test_a_phone_has_a_menu(browser: Browser, site: Path) -> None:
+    """It covers the page, is closed by Escape, and leads to every page; rows of tables become lists."""
+    context = browser.new_context(viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(address(site, "comparison"))
+    expect(page.get_by_role("navigation", name="Pages")).to_be_hidden()
+    page.get_by_text("Menu").click()
+    expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("navigation", name="Pages")).to_be_hidden()
+    page.get_by_text("Menu").click()
+    page.get_by_text("Reference", exact=True).click()
+    page.get_by_role("link", name="Matchers").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Matchers")
+    page.goto(address(site, "catalogue"))
+    expect(page.get_by_role("table").first.get_by_role("cell").nth(1)).to_be_visible()
+    context.close()
+
+
+def test_it_works_without_scripts_and_from_files(browser: Browser, site: Path) -> None:
+    """Pages, menu and links need no script; only search and copy buttons are missing."""
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto(address(site, "index"))
+    expect(page.get_by_role("search")).to_be_hidden()
+    page.get_by_text("Menu").click()
+    page.get_by_role("link", name="The first minute").first.click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("The first minute")
+    context.close()
+
+
+@pytest.mark.parametrize("served", [True, False])
+def test_the_search_and_the_copy_buttons_work(browser: Browser, site: Path, served: bool) -> None:
+    """Below a path of a server, and from files; nothing outside the site is requested."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+    handler.func.log_message = lambda *_: None  # type: ignore[attr-defined]
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        start = f"http://127.0.0.1:{server.server_port}/docs/latest/sdk/index.html"
+        context = browser.new_context(viewport={"width": 1400, "height": 900})
+        page, missing = context.new_page(), list[str]()
+        page.on("requestfailed", lambda request: missing.append(request.url))
+        page.on("response", lambda response: missing.append(response.url) if response.status >= 400 else None)
+        page.goto(start if served else address(site, "sdk/index"))
+        page.keyboard.press("/")
+        page.keyboard.type("retry after")
+        expect(page.locator("#hits a").first).to_be_visible(timeout=60_000)
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: "sdk/index" not in url)
+        page.goto(start if served else address(site, "suites"))
+        page.locator(".code").first.hover()
+        page.get_by_role("button", name="Copy").first.click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        server.shutdown()
+        context.close()
+
+    assert [url for url in missing if not url.endswith("/favicon.ico")] == []
