@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from svctoolkit.delivery import Recorder, Sender, Transport, calling
+from svctoolkit.delivery.faults import FaultInjector
 from svctoolkit.destinations import Context, Lookup, definitions
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import RequestError, ToolkitError, UsageError
@@ -65,7 +66,9 @@ class Pipeline(Displayed):
         require_trust(workspace)
         self.workspace = workspace
         self._override_secrets: deque[str] = deque(maxlen=_MOST_OVERRIDES)
-        self.recorder = Recorder(secrets=self._secrets)
+        #: the fault profiles that are switched on
+        self.faults = FaultInjector(lambda: workspace.faults)
+        self.recorder = Recorder(secrets=self._secrets, faults=self.faults)
         self.user_code = UserCode(workspace, self.recorder, transport=transport, loopback=loopback, coverage=coverage)
         given_context, self._looks_up = context or Context(), False
         if given_context.lookup is Context().lookup:

@@ -16,6 +16,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.admin import Admin, Control
 from svctoolkit.server.console.routes import Console
+from svctoolkit.server.faults import FaultRoutes
 from svctoolkit.server.health import Health
 from svctoolkit.server.ingest import operations as _ingest_docs
 from svctoolkit.server.ingest.routes import Ingest
@@ -72,6 +73,7 @@ def application(
         *Exports(engine, guard.local).operations(),
         *simulated.operations(_simulated_key(engine) or examples["destination"]),
         *RegulationRoutes(engine, regulations, guard).operations(examples["destination"]),
+        *FaultRoutes(engine, guard).operations(examples["destination"]),
         *inspect.operations(),
         *Admin(control, guard.always).operations(examples),
         *Scripts(engine, pipeline, guard.always).operations(**examples),

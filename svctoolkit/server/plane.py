@@ -17,6 +17,7 @@ import msgspec
 
 from svctoolkit.delivery import Answer as RecorderAnswer
 from svctoolkit.delivery import Recorder, Transport
+from svctoolkit.delivery.faults import Faults, FaultState
 from svctoolkit.delivery.live import transport_for
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
@@ -25,6 +26,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Simulated, Warehouses
 from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
+from svctoolkit.server.faults import switch
 from svctoolkit.server.forwarding import Tee
 from svctoolkit.server.ingest.direct import Direct
 from svctoolkit.server.ingest.routes import Ingest
@@ -379,12 +381,35 @@ class DataPlane(View):
         key = destination if "://" in destination else self.workspace.destination(destination).key
         self.recorder.script(key, *answers, run=run)
 
+    def set_faults(
+        self,
+        profile: str | Faults | None,
+        *,
+        destination: str | None = None,
+        source: str | None = None,
+        run: str = "",
+    ) -> None:
+        """Switch a fault profile on at a destination, or for the requests of a source's clients (keys or ids).
+
+        `profile` is a name in the workspace, or a profile; None: no faults, whatever the workspace says. With `run`, it
+        applies only to requests of that run. `reset` returns to what the workspace says; `faults` shows what is on.
+
+        Raises `UnknownName`, and `UsageError` for a profile that contradicts itself.
+        """
+        switch(self._engine.faults, self.workspace, profile, destination=destination, source=source, run=run)
+
+    @property
+    def faults(self) -> list[FaultState]:
+        """The fault profiles that are switched on, with what they have done."""
+        return self._engine.faults.states()
+
     def reset(self, run: str = "") -> int:
-        """Delete settled events, recorded requests and scripts. Return how many events.
+        """Delete settled events, recorded requests, scripts and faults that were set. Return how many events.
 
         With `run`, delete only what belongs to it or to a run within it (`run/...`). Pending events stay.
         """
         self.recorder.reset(run)
+        self._engine.faults.reset(run)
         self.user_code.forget(run)
         if not run:
             self._pipeline.warehouses.clear()

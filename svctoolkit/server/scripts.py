@@ -32,6 +32,11 @@ _LAST = datetime(3000, 1, 1, tzinfo=UTC)  # far below the maximum of datetime, t
 _MADE_ANEW = ("messageId", "sentAt", "originalTimestamp", "timestamp", "receivedAt", "request_ip", "rudderId")
 _SECONDS = 60.0  # timeout for the retries that become due
 
+_CONDITION: dict[str, Any] = {
+    "properties": {name: {} for name in ("method", "url", "path", "query", "headers", "body")},
+    "additionalProperties": False,
+    "minProperties": 1,
+}
 Status = Annotated[int, Meta(ge=100, le=599, description="An HTTP status.")]
 
 
@@ -62,7 +67,7 @@ class RecorderAnswer(Struct, frozen=True, forbid_unknown_fields=True):
         Meta(description="Indexes of the batch items to refuse, in the destination's own format."),
     ] = []
     when: Annotated[
-        dict[str, Any] | None,
+        Annotated[dict[str, Any], Meta(extra_json_schema=_CONDITION)] | None,
         Meta(
             description="Only for requests that match: some of `method`, `url`, `path`, `query`, `headers` and `body`, "
             "with the matchers of suites."
@@ -160,6 +165,7 @@ class Scripts:
     async def reset(self, request: Request) -> Response:
         run = (await _read(request, Reset)).run
         self._pipeline.recorder.reset(run)
+        self._engine.faults.reset(run)
         if not run:
             self._pipeline.warehouses.clear()
         return json_response({"forgotten": await asyncio.to_thread(self._engine.forget, run or None)})
@@ -235,8 +241,8 @@ class Scripts:
                 path="/admin/reset",
                 id="reset",
                 summary="Reset",
-                description="Deletes events with their results, recorded requests, and the answers set for the "
-                "recorder: of one run (and the runs within it), or everything. Pending events stay.",
+                description="Deletes events with their results, recorded requests, the answers set for the "
+                "recorder and the faults set: of one run (and the runs within it), or everything. Pending events stay.",
                 handle=self._protected(self.reset),
                 login="token",
                 body=Reset,

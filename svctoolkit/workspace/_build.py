@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from svctoolkit import inputs, plans, yamlfile
+from svctoolkit.delivery.faults import FaultSettings
 from svctoolkit.errors import ConfigError, UnknownName
 from svctoolkit.secrets import Secret
 from svctoolkit.transformations import Limits
@@ -123,6 +124,7 @@ class Builder:
             limits=Limits(**msgspec.structs.asdict(shape.limits)),
             known=[*shape.known],
             policies=[*shape.policies],
+            faults=FaultSettings(shape.faults.profiles, shape.faults.destinations, shape.faults.sources),
         )
 
     def _source(self, key: str, shape: SourceShape) -> Source:

@@ -67,6 +67,7 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
     yield from _users(workspace)
     yield from _plans(workspace)
     yield from _delivery(workspace)
+    yield from _faults(workspace)
 
 
 def _ids(section: str, items: Mapping[str, Any]) -> Iterator[Flaw]:
@@ -243,6 +244,21 @@ def _plans(workspace: Workspace) -> Iterator[Flaw]:
 
             for steps, message in setting_problems(source.plan_settings):
                 yield Flaw((*path, "settings", *steps), message, key=True)
+
+
+def _faults(workspace: Workspace) -> Iterator[Flaw]:
+    """Check fault profiles, and that what names them exists."""
+    faults = workspace.faults
+    for name, profile in faults.profiles.items():
+        for path, message in profile.problems():
+            yield Flaw(("faults", "profiles", name, *path), message, key=True)
+    for kind in ("destinations", "sources"):
+        items = getattr(workspace, kind)
+        for key, name in getattr(faults, kind).items():
+            if key not in items:
+                yield Flaw(("faults", kind, key), f"unknown {kind[:-1]} {key!r}.{_hint(key, items)}", key=True)
+            if name not in faults.profiles:
+                yield Flaw(("faults", kind, key), f"unknown fault profile {name!r}.{_hint(name, faults.profiles)}")
 
 
 def _delivery(workspace: Workspace) -> Iterator[Flaw]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit import simulations
+from svctoolkit.delivery.faults import FaultSettings
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.inputs import Inputs
@@ -81,6 +82,7 @@ class Workspace(Displayed):
     limits: Limits = field(default_factory=Limits)  # of one call of a transformation
     known: list[str] = field(default_factory=list)  # unknown types and variables (`GA4.sendUserId`) that are accepted
     policies: list[dict[str, Any]] = field(default_factory=list, repr=False)  # see `svctoolkit.policies`, as written
+    faults: FaultSettings = field(default_factory=FaultSettings)  # see `svctoolkit.delivery.faults`
     environments: dict[str, Any] = field(default_factory=dict, repr=False)  # overrides, as written in the file
     simulate: Level | None = None  # used instead of `delivery.simulate`, and not saved: an option of the user
     folder: Path | None = field(default=None, repr=False)  # base of relative paths

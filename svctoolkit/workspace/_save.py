@@ -16,6 +16,7 @@ from uuid import uuid4
 import msgspec
 
 from svctoolkit import yamlfile
+from svctoolkit.delivery.faults import FaultSettings
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.secrets import Secret, json_credentials
@@ -108,6 +109,7 @@ class _Writer:
             "limits": _settings_of(workspace.limits, LimitsShape),
             "known": [*workspace.known],
             "policies": [*workspace.policies],
+            "faults": _faults(workspace.faults),
             "environments": {
                 name: self._environment(workspace, name, members) for name, members in workspace.environments.items()
             },
@@ -302,6 +304,12 @@ def _snake(word: str) -> str:
 
 def _names(key: str, id: str, name: str) -> dict[str, str]:
     return {**({} if id == key else {"id": id}), **({} if name == key else {"name": name})}
+
+
+def _faults(faults: FaultSettings) -> dict[str, Any]:
+    profiles = msgspec.json.decode(msgspec.json.encode(faults.profiles))
+    members = {"profiles": profiles, "destinations": dict(faults.destinations), "sources": dict(faults.sources)}
+    return {name: value for name, value in members.items() if value}
 
 
 def _person(person: Person) -> dict[str, str]:

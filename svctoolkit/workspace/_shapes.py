@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from svctoolkit import yamlfile
+from svctoolkit.delivery.faults import Faults
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.events import MAX_DEPTH
 from svctoolkit.json_types import Json
@@ -259,6 +260,14 @@ class LimitsShape(_Shape):
     trust: Annotated[bool, Meta(description="run code even if the sandbox lacks an essential layer")] = _LIMITS.trust
 
 
+class FaultsShape(_Shape):
+    """Fault profiles by name, and which of them destinations and sources have when a data plane starts."""
+
+    profiles: dict[Text, Faults] = {}
+    destinations: Annotated[dict[Text, str], Meta(description="profiles of destinations, by key")] = {}
+    sources: Annotated[dict[Text, str], Meta(description="profiles of the ingestion of sources, by key")] = {}
+
+
 class EnvironmentSourceShape(_Shape):
     """Overrides of a source in an environment."""
 
@@ -315,6 +324,7 @@ class WorkspaceShape(_Shape):
         list[dict[str, Any]],
         Meta(description="what must hold for everything that reaches destinations: see policies.md"),
     ] = []
+    faults: FaultsShape = msgspec.field(default_factory=FaultsShape)
     environments: dict[Text, EnvironmentShape] = {}
 
 

@@ -12,9 +12,11 @@ from functools import cache
 
 from msgspec.structs import replace
 
-from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse
+from svctoolkit.delivery._runs import is_within
 from svctoolkit.delivery._url import Url
+from svctoolkit.delivery.faults.arrival import arrive
+from svctoolkit.delivery.faults.injector import FaultInjector
 from svctoolkit.delivery.recorder.answer import Answer, Server
 from svctoolkit.delivery.recorder.recorded import Recorded
 from svctoolkit.delivery.recorder.script import Script
@@ -31,7 +33,8 @@ class Recorder(Displayed):
     """A transport that replaces every destination's server. Nothing leaves the machine. Thread-safe.
 
     It keeps the last `limit` requests in `requests` and counts the older ones in `forgotten`. By default it responds
-    with 200 `{"success": true}`. `secrets` returns the strings to mask wherever requests are displayed.
+    with 200 `{"success": true}`. `secrets` returns the strings to mask wherever requests are displayed. Requests to a
+    destination meet its `faults`, unless a script answers them.
 
     >>> recorder = Recorder()
     >>> recorder.answer("hook.example", Answer(503), Answer(200))
@@ -46,8 +49,9 @@ class Recorder(Displayed):
         clock: Callable[[], datetime] = _now,
         sleep: Callable[[float], None] = time.sleep,
         secrets: Callable[[], Iterable[str]] = tuple,
+        faults: FaultInjector | None = None,
     ) -> None:
-        self._clock, self._secrets = clock, secrets
+        self._clock, self._secrets, self._faults = clock, secrets, faults or FaultInjector()
         #: lets the time of an answer's `delay` pass
         self.sleep = sleep
         self._kept: deque[Recorded] = deque(maxlen=limit)
@@ -72,7 +76,7 @@ class Recorder(Displayed):
     def forget_fetched(self, run: str) -> None:
         """Remove the requests of a run, and of the runs within it, from `fetched`."""
         with self._changed:
-            others = [kept for kept in self._fetched if not _is_within(kept.run, run)]
+            others = [kept for kept in self._fetched if not is_within(kept.run, run)]
             self._fetched = deque(others, maxlen=self._fetched.maxlen)
 
     def __repr__(self) -> str:
@@ -168,12 +172,12 @@ class Recorder(Displayed):
     def reset(self, run: str = "") -> None:
         """Restore the initial state: no requests, default response. With `run`, only for that run and those in it."""
         with self._changed:
-            others = [kept for kept in self._kept if run and not _is_within(kept.run, run)]
+            others = [kept for kept in self._kept if run and not is_within(kept.run, run)]
             self._arrived -= len(self._kept) - len(others)
             self._kept = deque(others, maxlen=self._kept.maxlen)
-            fetched = [kept for kept in self._fetched if run and not _is_within(kept.run, run)]
+            fetched = [kept for kept in self._fetched if run and not is_within(kept.run, run)]
             self._fetched = deque(fetched, maxlen=self._kept.maxlen)
-            self._scripts = {key: s for key, s in self._scripts.items() if run and not _is_within(key[1], run)}
+            self._scripts = {key: s for key, s in self._scripts.items() if run and not is_within(key[1], run)}
             if not run:
                 self._arrived = 0
                 self._answers.clear()
@@ -206,11 +210,16 @@ class Recorder(Displayed):
         """
         url = Url.parse(request.url)
         script, chosen = self._scripted(request, url, destination, run, is_code=bool(transformation))
+        fault = self._faults.next("destination", destination, run) if chosen is None and destination else None
+        chosen = fault.answer if fault else chosen
         if server is not None:  # outside the lock: a server may take long, and has its own
             chosen = _ask(server, request, chosen)
         chosen = chosen or Answer()
-        gives_up = chosen.delay >= timeout
-        response = None if chosen.close or chosen.truncate or gives_up else chosen.response()
+        response = None if chosen.close or chosen.truncate else chosen.response()
+        seconds = chosen.delay
+        if fault is not None:
+            seconds += fault.seconds(len(request.body) + (len(response.body) if response else 0))
+        response = None if seconds >= timeout else response
         with self._changed:
             about = (destination, run, events, transformation, script, self._secrets)
             recorded = Recorded(request, response, self._clock(), *about)
@@ -219,22 +228,24 @@ class Recorder(Displayed):
                 self._fetched.append(recorded)
             self._arrived += 1
             self._changed.notify_all()
-        if chosen.delay > 0:
-            (sleep or self.sleep)(min(chosen.delay, timeout))
-        if gives_up:
-            raise failure("ECONNABORTED", f"{url.place} did not respond within {timeout:g} s")
-        if response is None:
-            when = "before its response was complete" if chosen.truncate else "without a response"
-            raise failure("ECONNRESET", f"{url.place} closed the connection {when}")
-        return response
+        return arrive(
+            response,
+            seconds,
+            timeout=timeout,
+            place=url.place,
+            sleep=sleep or self.sleep,
+            is_truncated=chosen.truncate,
+        )
 
     def record(
         self, served: Sequence[tuple[HttpRequest, HttpResponse, tuple[str, ...]]], *, destination: str, run: str
     ) -> bool:
         """Keep requests that the destination's own server has answered, with the message ids of their events.
 
-        Return False if answers are configured that may apply to them: then none is kept.
+        Return False if answers or faults are configured that may apply to them: then none is kept.
         """
+        if self._faults.applies_to("destination", destination):
+            return False
         with self._changed:
             if self._answers or any(key == destination for key, _ in self._scripts):
                 return False
@@ -300,10 +311,6 @@ def _ask(server: Server, request: HttpRequest, chosen: Answer | None) -> Answer 
     if chosen.close == "after" or chosen.truncate:
         server(request, ())
     return chosen
-
-
-def _is_within(run: str, outer: str) -> bool:
-    return run == outer or run.startswith(f"{outer}/")
 
 
 def _key(to: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from svctoolkit.delivery.faults import FaultSettings
 from svctoolkit.runner.suite.model import calls_of
 from svctoolkit.workspace import Connection, Destination, Workspace
 
@@ -29,6 +30,8 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
     if recording.delivery.batch:  # a call waits for all of its events, so that requests do not depend on timing
         together = replace(recording.delivery.batch, wait=float("inf"))
         recording.delivery = replace(recording.delivery, batch=together)
+    # Suites meet only the faults that a scenario names: those of `serve` would make other scenarios fail.
+    recording.faults = FaultSettings(workspace.faults.profiles)
     recording.destinations = dict(workspace.destinations)
     for key in workspace.transformations:
         id = transformation_id(key)

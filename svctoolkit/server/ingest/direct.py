@@ -50,6 +50,8 @@ class Direct:
         """Whether nothing blocks: no disk, no data plane that gets a copy, no body to decompress."""
         if self._engine.store.path is not None or len(body) > self._engine.knobs.limits.body:
             return False
+        if self._engine.faults.applies_to("source"):
+            return False
         if any(source.forward for source in self._engine.workspace.sources.values()):
             return False
         return not any(name.lower() in _FOR_THE_APPLICATION for name in headers)

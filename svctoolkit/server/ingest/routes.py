@@ -16,6 +16,7 @@ from starlette.routing import Route
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.events.builders import iso
 from svctoolkit.server.ingest.body import read_body
+from svctoolkit.server.ingest.faults import IngestFaults, answer_of
 from svctoolkit.server.ingest.intake import Intake
 from svctoolkit.server.ingest.keys import basic_user, source_of
 from svctoolkit.server.ingest.operations import SHORT_TYPES
@@ -46,7 +47,8 @@ class Ingest:
 
     def __init__(self, engine: Engine, *, new_id: Callable[[], str] = new_id) -> None:
         self._engine, self._intake = engine, Intake(engine, new_id)
-        self._webhooks = Webhooks(self._intake)
+        self._faults = IngestFaults(engine)
+        self._webhooks = Webhooks(self._intake, self._faults)
 
     def posts(self) -> dict[str, Endpoint]:
         """Return the endpoints that accept events, by path."""
@@ -97,6 +99,8 @@ class Ingest:
         try:
             source, run = source_of(self._engine.workspace, key, missing=NO_KEY_IN_QUERY)
             request.state.source = source.key
+            if (fault := await self._faults.meet(request, source.key, run)) is not None:
+                return fault
             content = scan(body, kind)
             if run not in self._engine.closed_runs:
                 await self._intake.store(request, source, run, body, kind, [content.check(0)])
@@ -116,6 +120,8 @@ class Ingest:
             if key or in_query:
                 source, of_key = source_of(self._engine.workspace, key, missing=missing)
                 run = run or of_key
+                if (fault := await self._faults.meet(request, source.key, run)) is not None:
+                    return fault
             body = await read_body(request, limit)
             if source is None and not body:
                 raise GatewayRefusal(*NO_KEY)
@@ -123,6 +129,8 @@ class Ingest:
             if source is None:
                 source, of_key = source_of(self._engine.workspace, content.write_key)
                 run = run or of_key
+                if (fault := await self._faults.meet(request, source.key, run)) is not None:
+                    return fault
             request.state.source, request.state.run = source.key, run
             if run in self._engine.closed_runs:
                 return GatewayRefusal(*RUN_OVER).response()  # the run has no readers any more, so do not store it
@@ -173,7 +181,7 @@ def _allow(method: str, endpoint: Endpoint) -> Endpoint:
         if request.method != method:
             return Response(status_code=405, headers={"Allow": method})
         try:
-            return await endpoint(request)
+            return answer_of(request, await endpoint(request))
         except GatewayRefusal as refusal:  # of a body that is not stored
             return refusal.response()
 

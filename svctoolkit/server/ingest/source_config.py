@@ -13,8 +13,10 @@ from svctoolkit import __version__
 from svctoolkit.destinations import definitions
 from svctoolkit.events.builders import iso
 from svctoolkit.secrets import MASK, Masker
+from svctoolkit.server.ingest.faults import IngestFaults, answer_of
 from svctoolkit.server.ingest.keys import UnknownKeys, basic_user, source_of
 from svctoolkit.server.ingest.refusals import GatewayRefusal
+from svctoolkit.server.web.requests import run_of
 from svctoolkit.server.web.responses import json_response
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Destination, Source
@@ -28,6 +30,7 @@ class SourceConfig:
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._started, self._unknown = engine, iso(engine.clock()), UnknownKeys()
+        self._faults = IngestFaults(engine)
 
     def routes(self) -> list[Route]:
         return [
@@ -42,11 +45,13 @@ class SourceConfig:
         """Return the source with its destinations, without their secrets, and whether it is enabled."""
         key = basic_user(request.headers) or request.query_params.get("writeKey", "")
         try:
-            source, _ = source_of(self._engine.workspace, key, disabled=True)
+            source, run = source_of(self._engine.workspace, key, disabled=True)
         except GatewayRefusal as refusal:
             self._unknown.log(self._engine.workspace, refusal.key)
             return json_response({"message": "Invalid write key"}, 400)
-        return json_response(self._members(source, key))
+        if (fault := await self._faults.meet(request, source.key, run_of(request) or run)) is not None:
+            return fault
+        return answer_of(request, json_response(self._members(source, key)))
 
     def _members(self, source: Source, key: str) -> dict[str, Any]:
         workspace = self._engine.workspace

@@ -14,6 +14,7 @@ from svctoolkit import sources
 from svctoolkit.errors import InvalidWebhook, StoreError
 from svctoolkit.events.builders import iso
 from svctoolkit.server.ingest.body import read_body, whole_body
+from svctoolkit.server.ingest.faults import IngestFaults, answer_of
 from svctoolkit.server.ingest.intake import Intake, written
 from svctoolkit.server.ingest.keys import basic_user, source_of
 from svctoolkit.server.ingest.packing import Packed, pack_request
@@ -57,8 +58,8 @@ class _Result(NamedTuple):
 class Webhooks:
     """The endpoint of `/v1/webhook`. Each request is recorded with its answer, because a refused one is lost."""
 
-    def __init__(self, intake: Intake) -> None:
-        self._intake, self._engine = intake, intake.engine
+    def __init__(self, intake: Intake, faults: IngestFaults) -> None:
+        self._intake, self._engine, self._faults = intake, intake.engine, faults
 
     async def receive(self, request: Request) -> Response:
         if request.method not in ("GET", "POST"):
@@ -76,7 +77,7 @@ class Webhooks:
             await self._record(request, received, response.status_code, bytes(response.body).decode())
         except GatewayRefusal as refusal:
             return refusal.response()
-        return response
+        return answer_of(request, response)
 
     async def _take(self, request: Request, received: _Received) -> Response:
         """Store the events of a webhook. Return the answer. Raises `GatewayRefusal`."""
@@ -86,6 +87,8 @@ class Webhooks:
         request.state.source, request.state.run = source.key, received.run
         if received.run in engine.closed_runs:
             raise GatewayRefusal(*RUN_OVER)
+        if (fault := await self._faults.meet(request, source.key, received.run)) is not None:
+            return fault
         if request.method == "GET" and not kind.takes_get:
             return Response(b"", 200)
         received.body = await read_body(request, limit)

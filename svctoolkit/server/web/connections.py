@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import h11
 import uvicorn
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from svctoolkit.server.web.closed import CLOSED
 from svctoolkit.server.web.protocol import Protocol
 
 _SEND_BUFFER = 65_536  # bytes
@@ -26,6 +29,7 @@ class TimedProtocol(Protocol):
         super().__init__(*arguments, **members)
         self._seconds = seconds
         self._late: asyncio.TimerHandle | None = None
+        self.app: ASGIApp = partial(self._closable, self.app)
 
     # Any: asyncio's transport
     def connection_made(self, transport: Any) -> None:
@@ -46,6 +50,18 @@ class TimedProtocol(Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._in_time()
         super().connection_lost(exc)
+
+    async def _closable(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the application, which may close the connection instead of answering."""
+
+        async def sending(message: Message) -> None:
+            if message["type"] == CLOSED:
+                self.cycle.disconnected = True  # else uvicorn would log a missing answer
+                self.transport.abort()
+            else:
+                await send(message)
+
+        await app(scope, receive, sending)
 
     def _in_time(self) -> None:
         if self._late is not None:

@@ -11,9 +11,10 @@ from urllib.parse import quote, unquote
 
 from starlette.types import ASGIApp, Message, Scope
 
-from svctoolkit.errors import ToolkitError
+from svctoolkit.errors import DeliveryError, ToolkitError
 from svctoolkit.interrupts import uninterrupted
 from svctoolkit.server.web.answer import Answer
+from svctoolkit.server.web.closed import CLOSED
 
 T = TypeVar("T")
 
@@ -46,11 +47,15 @@ def scope_of(method: str, path: str, headers: Mapping[str, str], body: bytes) ->
 
 
 async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    """Send one request to `app`. Return the answer. `path` may have a query."""
+    """Send one request to `app`. Return the answer. `path` may have a query.
+
+    Raises `DeliveryError` (ECONNRESET) if a fault closes the connection.
+    """
     scope = scope_of(method, path, headers, body)
     unread, finished = [{"type": "http.request", "body": body, "more_body": False}], asyncio.Event()
     start: Message = {}
     chunks: list[bytes] = []
+    closed: list[Message] = []
 
     async def receive() -> Message:
         if unread:
@@ -60,7 +65,10 @@ async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str],
         return {"type": "http.disconnect"}
 
     async def send(message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if message["type"] == CLOSED:
+            closed.append(message)
+            finished.set()
+        elif message["type"] == "http.response.start":
             start.update(message)
         elif message["type"] == "http.response.body":
             chunks.append(message.get("body", b""))
@@ -68,6 +76,9 @@ async def call(app: ASGIApp, method: str, path: str, headers: Mapping[str, str],
                 finished.set()
 
     await app(scope, receive, send)
+    if closed:
+        text = "Connection reset by peer: the data plane closed the connection without a response"
+        raise DeliveryError(f"[ECONNRESET] :: {text}", code="ECONNRESET", status=500)
     return Answer(start["status"], header_texts(start["headers"]), b"".join(chunks))
 
 

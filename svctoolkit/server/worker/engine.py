@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from time import monotonic
@@ -116,6 +117,8 @@ class Engine:
         self._pump = Pump(pipeline, attempts, self.pending, self.clock, knobs, masked=store.path is not None)
         self._router = Router(work, self.workspace, self._pump, self._deliver, knobs)
         pipeline.recorder.sleep = self._deliveries.sleep
+        self.faults = pipeline.faults
+        self.faults.start(self.clock)
         self.recorder, self.user_code = pipeline.recorder, pipeline.user_code
         # Must start last: the lanes know about older pending events since their creation, and new ones go after those.
         self._router.start()
@@ -190,6 +193,21 @@ class Engine:
     def later(self, seconds: float, call: Callable[[], object]) -> None:
         """Call `call()` in `seconds`, which pass as pauses between attempts do. It must return quickly."""
         self._deliveries.later(seconds, call)
+
+    async def elapse(self, seconds: float) -> None:
+        """Return after this time, which passes as pauses between attempts do; a virtual clock moves on at once."""
+        if self._advance_clock is not None:
+            self._advance_clock(seconds)
+            self._deliveries.pass_time(seconds)
+            return
+        loop, passed = asyncio.get_running_loop(), asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # the loop has been closed
+                loop.call_soon_threadsafe(passed.set)
+
+        self.later(seconds, wake)
+        await passed.wait()
 
     def describe(self, run: str | None) -> str:
         """Describe what is under way, as readable text."""

@@ -44,6 +44,8 @@ class QuickDestinations:
 
     def _answers_at_once(self, destination: Destination) -> bool:
         transport: Transport = self._pipeline.transport()
+        if self._pipeline.faults.applies_to("destination", destination.key):
+            return False
         if destination.transformation is not None and self._pipeline.recorder.answers_code:
             return False
         if isinstance(transport, Recorder):
