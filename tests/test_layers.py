@@ -96,7 +96,7 @@ MAY_IMPORT = {
     "magics": (
         "simulations "
         "errors secrets url_secrets display registry events yamlfile plans destinations transformations delivery "
-        "workspace results pipeline runner mutation accessor widgets"
+        "workspace results pipeline runner mutation replay accessor widgets"
     ),
     "pytest_plugin": (
         "expect simulations errors sdk plans destinations transformations delivery workspace warehouse server runner "

@@ -8,6 +8,7 @@ from typing import Any
 from IPython.display import HTML, display
 
 from svctoolkit.display import message, page
+from svctoolkit.replay.engine.progress import is_shown
 
 _PATIENCE = 0.5  # seconds before progress is shown; updates come five times as often
 
@@ -17,7 +18,7 @@ class Progress:
 
     # Any: IPython's shell
     def __init__(self, shell: Any) -> None:
-        self._next = monotonic() + _PATIENCE if hasattr(shell, "kernel") else float("inf")
+        self._next = monotonic() + _PATIENCE if hasattr(shell, "kernel") and is_shown() else float("inf")
         self._handle: Any = None
 
     def show(self, text: str) -> None:

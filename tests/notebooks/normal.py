@@ -21,18 +21,6 @@ _METADATA = {
 _STORED = ("image/png", "text/html", "text/markdown", "text/plain")
 _SCRIPT = re.compile(r"<script\b.*?</script>", re.S)
 _STYLE = re.compile(r"<style>.*?</style>", re.S)
-#: What differs from run to run.
-_VARYING = (
-    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "UUID"),
-    (re.compile(r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?"), "TIME"),
-    (re.compile(r"\b\d{2}:\d{2}:\d{2}(\.\d+)?\b|datetime\.datetime\([^()]*(\([^()]*\))?[^()]*\)"), "TIME"),
-    (re.compile(r"\b1[78]\d{11,14}\b"), "TIMESTAMP"),
-    (re.compile(r" *\b\d[\d,]*(\.\d+)?(e-\d+)? (ms|s)\b"), " TIME"),
-    (re.compile(r"(?<=127\.0\.0\.1:)\d+"), "PORT"),
-    (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
-    (re.compile(r"\b\d+\.\d{4,}\b"), "NUMBER"),  # milliseconds in a frame
-    (re.compile(r" +"), " "),
-)
 
 
 def normal(text: str) -> str:
@@ -90,17 +78,6 @@ def _without_repeated_styles(html: str, styles: set[str]) -> str:
 
 def _lines(text: str | Sequence[str]) -> list[str]:
     return "".join(text).splitlines(keepends=True)
-
-
-def said(outputs: Iterable[dict[str, Any]]) -> list[str]:
-    """What the outputs of a cell say as text, without what differs from run to run, and without progress bars."""
-    lasting = [output for output in outputs if output["output_type"] in ("stream", "execute_result")]
-    texts = [
-        "".join(o["text"] if "text" in o else o["data"].get("text/plain", "")) for o in _outputs(lasting, set(), 1)
-    ]
-    for pattern, word in _VARYING:
-        texts = [pattern.sub(word, text) for text in texts]
-    return texts
 
 
 if __name__ == "__main__":

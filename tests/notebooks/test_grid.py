@@ -63,9 +63,13 @@ def test_cells_are_short_texts() -> None:
 
 def test_columns_say_what_they_contain() -> None:
     """The range of numbers, the number of values, how many are missing; nothing for small tables."""
-    frame = pd.DataFrame({"total": range(40), "user": ["u", None, "v", "u"] * 10, "type": ["track"] * 40})
+    frame = pd.DataFrame({"total": range(0, 80_000, 2000), "user": ["u", None, "v", "u"] * 10, "type": ["track"] * 40})
 
-    assert [column["summary"] for column in Rows(frame).columns()] == ["0 to 39", "25% missing, 2 values", "1 value"]
+    assert [column["summary"] for column in Rows(frame).columns()] == [
+        "0 to 78,000",
+        "25% missing, 2 values",
+        "1 value",
+    ]
     assert [column["number"] for column in Rows(frame).columns()] == [True, False, False]
     assert [column["summary"] for column in Rows(frame.head(3)).columns()] == ["", "", ""]
 
@@ -77,6 +81,8 @@ def test_column_headers_have_a_histogram_and_the_missing_share() -> None:
         "user": ["u", None, "v", "u"] * 10,
         "id": [f"m{n}" for n in range(40)],
         "objects": [{"a": n} for n in range(40)],
+        "constant": [7] * 40,
+        "type": ["track"] * 40,
     }
     grid = DataGrid(pd.DataFrame(values))
     bars = {column["name"]: column["bars"] for column in Rows(pd.DataFrame(values)).columns()}
@@ -84,7 +90,7 @@ def test_column_headers_have_a_histogram_and_the_missing_share() -> None:
     assert bars["total"].count("<rect") == 3 + 2  # one for each end, the rest in the middle; and the strip
     assert bars["user"].count("<rect") == 2 + 2
     assert '<rect x="72" y="20" width="24" height="3" fill="var(--bad, #cf222e)"/>' in bars["user"]
-    assert bars["id"] == bars["objects"] == ""
+    assert {bars[name] for name in ("id", "objects", "constant", "type")} == {""}
     assert grid.static().count("<svg") == 2
 
 
@@ -145,6 +151,25 @@ def test_a_click_picks_a_row_by_its_original_number() -> None:
     assert picked == [99]
     table.show(MIXED[:2], ["name", "count"])
     assert (table.box.picked, picked) == (-1, [99])
+
+
+def test_rows_can_change_while_they_are_used() -> None:
+    """The selection and the view follow the keys of rows; columns do not get narrower, and nothing is picked."""
+    picked: list[int] = []
+    table = Grid("Things", picked.append)
+    table.update([(f"thing {n}",) for n in range(100)], ["name"], range(100))
+    width = table.box.columns[0]["width"]
+    table.choose(70)
+    table.box.window = [60, 90]
+    table.update([(f"t{n}",) for n in range(-2, 98)], ["name"], range(-2, 98), 70)
+
+    assert (picked, table.box.picked, table.box.counts["place"]) == ([70], 70, 72)
+    assert (table.box.window, table.box.page["first"], table.box.page["cells"][0]) == ([60, 90], 60, ["t58"])
+    assert table.box.page["numbers"][:2] == [58, 59]
+    assert table.box.columns[0]["width"] == width
+    table.update([("t1",)], ["name"], [1], 70)
+    assert table.box.counts["place"] == -1
+    assert Grid("Plain", picked.append, plain=True).box.plain
 
 
 def test_a_grid_of_data_is_an_explorer() -> None:

@@ -438,13 +438,17 @@ meter.finish()
 
 @pytest.mark.slow
 def test_in_a_kernel_a_replay_leaves_no_progress_behind(execute: Callable[[str], list[dict[str, Any]]]) -> None:
-    """A long one shows it while it runs; the saved notebook has none, and a short one never shows it."""
+    """A long one shows it while it runs; the saved notebook has none; a short one never shows it, nor does one with
+    `SVCTOOLKIT_PROGRESS=off`.
+    """
     kinds = ("display_data", "update_display_data")
-    long, short = ([m for m in execute(PROGRESS % count) if m["msg_type"] in kinds] for count in (3, 0))
+    off = f"import os; os.environ['SVCTOOLKIT_PROGRESS'] = 'off'\n{PROGRESS % 3}\ndel os.environ['SVCTOOLKIT_PROGRESS']"
+    cells = PROGRESS % 3, PROGRESS % 0, off
+    long, short, hidden = ([m for m in execute(cell) if m["msg_type"] in kinds] for cell in cells)
 
     assert "<progress" in long[0]["content"]["data"]["text/html"]
     assert long[-1]["content"]["data"] == {"text/plain": "", "text/html": ""}
-    assert short == []
+    assert short == hidden == []
 
 
 def test_transform_can_show_violations(shell: InteractiveShell, shop: Workspace, tmp_path: Path) -> None:

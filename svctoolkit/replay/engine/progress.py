@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -95,17 +96,25 @@ class Meter:
 def listener(choice: bool | Listener | None) -> Listener | None:
     """Return the function to report to: the caller's own, or one that shows a line in the notebook or terminal.
 
-    True always shows the line, False never, and None only in a notebook or an interactive terminal.
+    True always shows the line, False never, and None only in a notebook or an interactive terminal: see `is_shown`.
     """
     if callable(choice):
         return choice
     shell = _shell()
-    if choice is False:
+    if choice is False or (choice is None and not is_shown()):
         return None
     if shell is not None:
         return _Notebook()
     watched = sys.stderr is not None and sys.stderr.isatty()
     return _Terminal(sys.stderr) if watched or choice else None
+
+
+def is_shown(environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether progress is shown by default: not with `SVCTOOLKIT_PROGRESS=off`.
+
+    Tools that run notebooks, such as nbval, keep lines that a run has removed.
+    """
+    return environ.get("SVCTOOLKIT_PROGRESS", "").lower() not in ("0", "off", "false")
 
 
 def _shell() -> Any:

@@ -74,8 +74,8 @@ def status(subject: str) -> Html:
 
 def scenarios(outcomes: Iterable[Outcome]) -> Html:
     """A table with one row per scenario."""
-    rows = [(status(o.status), title(o), o.scenario.where, round(o.milliseconds, 1)) for o in outcomes]
-    return table(("result", "scenario", "where", "ms"), rows)
+    rows = [(status(o.status), title(o), o.scenario.where, f"{o.milliseconds:,.1f} ms") for o in outcomes]
+    return table(("result", "scenario", "where", "time"), rows)
 
 
 def outcome(subject: Outcome) -> Html:

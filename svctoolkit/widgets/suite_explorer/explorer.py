@@ -33,7 +33,7 @@ class SuiteExplorer(controls.Explorer):
         self._problem, self._running = display.Html(), False
         self._make_controls()
         runs = controls.bar(self._run_all, self._run_chosen, self._run_failed, self._cancel, self._coverage)
-        lists = controls.card("Suites", self._suites.box, self._scenarios.box)
+        lists = controls.card("Suites and scenarios", self._suites.box, self._scenarios.box)
         cards = controls.grid(lists, controls.card("Result", self._details), least="420px")
         super().__init__([runs, self._progress, cards], closing=[self.state.stop, self._painter.close])
         self._coverage.observe(self._covering, "value")

@@ -6,6 +6,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.display import quantity
@@ -141,8 +142,8 @@ def text(value: Any) -> str:
         flat = json.dumps(value, ensure_ascii=False, default=str)
     elif pd.api.types.is_scalar(value) and pd.isna(value):
         return ""
-    elif isinstance(value, int) and not isinstance(value, bool):
-        flat = f"{value:,}"
+    elif isinstance(value, Integral) and not isinstance(value, bool):
+        flat = f"{int(value):,}"
     elif isinstance(value, float):
         flat = f"{value:,.6g}"
     else:
@@ -172,7 +173,7 @@ def _summary(column: pd.Series[Any]) -> str:
 def _bars(column: pd.Series[Any]) -> str:
     """How a column's values are distributed: numbers in ranges, others by value, the most frequent first.
 
-    Of a long table, every n-th row counts. Empty if values are objects, or hardly any occurs twice.
+    Of a long table, every n-th row counts. Empty if values are objects, all the same, or hardly any occurs twice.
     """
     import numpy as np
 
@@ -180,13 +181,14 @@ def _bars(column: pd.Series[Any]) -> str:
     missing, present = float(column.isna().mean()), part.dropna()
     if _is_number(column):
         values = present.to_numpy(dtype=float) / 4  # else the range of the largest numbers is infinite
-        counts = np.histogram(values[np.isfinite(values)], _BINS)[0].tolist()
+        values = values[np.isfinite(values)]
+        counts = np.histogram(values, _BINS)[0].tolist() if len(values) and values.min() < values.max() else []
     elif column.dtype == object and not all(isinstance(value, str) for value in present):
         counts = []
     else:
         counts = present.value_counts().head(_BINS).tolist()
         # Of ids, bars show nothing.
-        counts = counts if counts and counts[0] > max(1, len(present) / 200) else []
+        counts = counts if len(counts) > 1 and counts[0] > max(1, len(present) / 200) else []
     return column_bars(counts, missing) if counts or missing else ""
 
 

@@ -65,8 +65,9 @@ class View {
       const row = event.target.closest("[role=row]");
       if (row) this.pick((this.active = Number(row.dataset.row)));
     });
-    this.seen = new ResizeObserver(() => this.draw());
+    this.seen = new ResizeObserver(() => { this.fit(); this.draw(); });
     this.seen.observe(grid);
+    this.seen.observe(this.head);
     this.calls = {
       columns: () => this.change(), counts: () => this.change(), page: () => this.take(), picked: () => this.draw(),
       sort: () => this.mark(), descending: () => this.mark(),
@@ -107,13 +108,18 @@ class View {
       else this.active = Math.max(0, Math.min(this.active, found - 1));
     }
     this.heads();
-    const rows = Math.max(1, Math.min(found ?? 0, this.model.get("height")));
+    this.fit();
     this.body.style.height = `${Math.min((found ?? 0) * ROW, TALLEST)}px`;
-    this.grid.style.height = `calc(${rows * ROW + 2}px + ${this.head.offsetHeight || 48}px)`;
     this.grid.setAttribute("aria-rowcount", (found ?? 0) + 1);
     const count = new Intl.NumberFormat("en").format;
     this.note.textContent = !all ? "no rows" : !found ? "no matching rows" : found < all ? `${count(found)} of ${count(all)} rows` : `${count(all)} row${all === 1 ? "" : "s"}`;
     this.take();
+  }
+
+  /** As high as the head and the rows, or `height` of them, and a scroll bar: the head has no height before it is in the page. */
+  fit() {
+    const rows = Math.max(1, Math.min(this.found, this.model.get("height"))), bar = this.grid.offsetHeight - this.grid.clientHeight;
+    this.grid.style.height = `${rows * ROW + (this.head.offsetHeight || 48) + bar}px`;
   }
 
   take() {
@@ -148,6 +154,7 @@ class View {
       const edge = make("span", { className: "svc-grid-edge" });
       edge.setAttribute("aria-hidden", "true");
       edge.addEventListener("pointerdown", (event) => this.drag(event, place, edge));
+      edge.addEventListener("dblclick", () => this.widenToFit(place));
       return make("div", { role: "columnheader" }, button, edge);
     });
     const row = make("div", { role: "row", className: "svc-grid-row" }, ...cells);
@@ -182,12 +189,12 @@ class View {
 
   size() {
     const columns = this.model.get("columns");
-    const widths = columns.map(({ name, width }, place) => {
-      const own = this.widths.get(name);
-      const most = place === columns.length - 1 ? "1fr" : "auto";
-      return own ? `${own}px` : most === "1fr" ? `minmax(calc(${width}ch + 24px), 1fr)` : `calc(${width}ch + 24px)`;
+    const widths = columns.map(({ name, number, width }, place) => {
+      const own = this.widths.get(name), initial = `calc(${width}ch + 24px)`;
+      if (own) return `${own}px`; // numbers at the right edge are far from their rows' other cells
+      return place < columns.length - 1 || number ? initial : `minmax(${initial}, 1fr)`;
     });
-    this.grid.style.setProperty("--columns", widths.join(" "));
+    this.grid.style.setProperty("--columns", `${widths.join(" ")} minmax(0, 1fr)`.replace("1fr) minmax(0, 1fr)", "1fr)"));
   }
 
   /** Ascending, descending, original order. */
@@ -199,6 +206,16 @@ class View {
   widen(place, by) {
     const head = this.head.querySelectorAll("[role=columnheader]")[place];
     this.widths.set(this.model.get("columns")[place].name, Math.max(NARROWEST, head.offsetWidth + by));
+    this.size();
+  }
+
+  /** As wide as the widest cell in view. */
+  widenToFit(place) {
+    const cells = [...this.grid.querySelectorAll(`[role=row] > :nth-child(${place + 1})`)], { name } = this.model.get("columns")[place];
+    this.widths.set(name, NARROWEST); // else cells are at least as wide as the column
+    this.size();
+    const texts = cells.flatMap((cell) => [cell, ...cell.querySelectorAll("button, small")]);
+    this.widths.set(name, Math.max(...texts.map((cell) => cell.scrollWidth)) + 2);
     this.size();
   }
 
