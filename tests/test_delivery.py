@@ -403,7 +403,7 @@ def test_an_invalid_payload_is_status_400(members: dict[str, Any], code: str, sa
 def test_a_payload_nested_too_deeply_is_an_error() -> None:
     """It does not crash."""
     deep: list[Any] = []
-    for _ in range(100_000):
+    for _ in range(1_000_000):  # since Python 3.14 the size of the stack decides, not a number
         deep = [deep]
 
     assert "nested too deeply" in str(Sender(Recorder()).send(payload(JSON={"a": deep})).error)

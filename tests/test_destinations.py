@@ -238,10 +238,13 @@ def answer_batch(name: str, payload: dict[str, Any]) -> None:
 
 
 def lines(code: CodeType) -> Iterator[tuple[str, int]]:
-    """The lines inside functions: lines of the module and its comprehensions run on import."""
+    """The lines inside functions: lines of the module and its comprehensions run on import.
+
+    Since Python 3.14 annotations are functions, too, which nothing calls.
+    """
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            if code.co_name == "<module>" and inner.co_name.endswith("comp>"):
+            if inner.co_name == "__annotate__" or (code.co_name == "<module>" and inner.co_name.endswith("comp>")):
                 continue
             if inner.co_flags & inspect.CO_NEWLOCALS and inner.co_flags & inspect.CO_OPTIMIZED:
                 yield from ((inner.co_filename, line) for *_, line in inner.co_lines() if line)

@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "accepted": "errors yamlfile",
     "plans": "errors personal pictures display registry events yamlfile",
     "expect": "causes errors secrets registry yamlfile plans",
-    "simulations": "errors secrets display registry yamlfile",
+    "simulations": "errors secrets sqlite display registry yamlfile",
     "mapping": "causes errors events",
     "warehouse": "causes errors display events mapping",
     "destinations": "causes errors simulations secrets url_secrets display registry events yamlfile mapping",

@@ -23,6 +23,7 @@ from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.errors import ConfigError
 from svctoolkit.server import Backoff, Retention
+from svctoolkit.sqlite import Connection
 from tests.data_plane.conftest import basic
 
 EVENT = {"type": "track", "event": "E", "userId": "u1"}
@@ -139,7 +140,7 @@ def test_other_files_are_rejected(workspace: Workspace, tmp_path: Path, content:
     if content:
         file.write_bytes(content)
     else:
-        with sqlite3.connect(file) as made:
+        with sqlite3.connect(file, factory=Connection) as made:
             made.execute("pragma user_version=99")
         made.close()
 

@@ -14,6 +14,7 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay import Replayed, compare, replay
+from svctoolkit.sqlite import Connection
 from tests.replay.shops import ndjson, order, orders
 
 
@@ -153,7 +154,7 @@ def broken(path: Path) -> None:
     with DataPlane(shop(), store=path, listen=False) as plane:
         for number in range(3):
             plane.send(order(number), source="web")
-    with sqlite3.connect(path) as connection:
+    with sqlite3.connect(path, factory=Connection) as connection:
         connection.execute("update blocks set body = x'7801ff' where first = 2")
     connection.close()
 

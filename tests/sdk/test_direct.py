@@ -17,6 +17,7 @@ import pytest
 
 from svctoolkit.sdk import ServiceClient
 from svctoolkit.sdk.queue import journal as journals
+from svctoolkit.sqlite import Connection
 
 from .gateway import KEY, Answer, Gateway
 
@@ -68,7 +69,7 @@ def numbers(count: int) -> list[str]:
 
 
 def rows(data: Path) -> int:
-    connection = sqlite3.connect(data / "queue-3.db")
+    connection = sqlite3.connect(data / "queue-3.db", factory=Connection)
     (number,) = connection.execute("SELECT count(*) FROM events").fetchone()
     connection.close()
     return int(number)
@@ -188,7 +189,7 @@ def test_events_of_a_user_wait_for_those_that_another_process_sends(make: Make, 
     client = make(flush_queue_size=10)
     client.track("first", user_id="u-1")
     client._engine.queue.listing()  # moves it to the database
-    database = sqlite3.connect(tmp_path / "data" / "queue-3.db", isolation_level=None)
+    database = sqlite3.connect(tmp_path / "data" / "queue-3.db", isolation_level=None, factory=Connection)
     (source, id) = database.execute("SELECT source, id FROM events").fetchone()
     owner = f"{os.uname().nodename}|{os.getppid()}|another process"
     until = client._engine.settings.clock() + 60

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit.sdk import ServiceClient
+from svctoolkit.sqlite import Connection
 
 from .gateway import KEY, Gateway, until
 
@@ -196,7 +197,7 @@ def test_a_deleted_file_is_created_again(make, gateway: Gateway, tmp_path: Path)
     client.track("after")
     assert client.stats().waiting == 1
 
-    connection = sqlite3.connect(tmp_path / "data/queue-3.db")
+    connection = sqlite3.connect(tmp_path / "data/queue-3.db", factory=Connection)
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (1,)
     connection.close()
 
@@ -329,7 +330,7 @@ for n in range(5_000): sdk.track(str(n), {{"pad": "x" * 2000}})"""
     for _ in range(3):
         _python("-c", program)
 
-    connection = sqlite3.connect(tmp_path / "long/queue-3.db")
+    connection = sqlite3.connect(tmp_path / "long/queue-3.db", factory=Connection)
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (15_000,)
     connection.close()
 
@@ -343,7 +344,7 @@ sdk.initialize({KEY!r}, {settings | {"trackLifecycleEvents": False}})
 for n in range(50): sdk.track(str(n))"""
     _python("-c", program)
 
-    connection = sqlite3.connect(tmp_path / "offline/queue-3.db")
+    connection = sqlite3.connect(tmp_path / "offline/queue-3.db", factory=Connection)
     assert connection.execute("SELECT count(*) FROM events").fetchone() == (50,)
     connection.close()
 
@@ -355,7 +356,7 @@ def test_a_claim_of_a_dead_process_ends(make, gateway: Gateway, tmp_path: Path):
     assert client.stats().waiting == 1
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    connection = sqlite3.connect(tmp_path / "data/queue-3.db", isolation_level=None)
+    connection = sqlite3.connect(tmp_path / "data/queue-3.db", isolation_level=None, factory=Connection)
     host = os.uname().nodename
     source = connection.execute("SELECT source FROM events").fetchone()[0]
     claim = ("t", "cloud", source, 1, 10**9, f"{host}|{gone.pid}|x", client._engine.settings.clock() + 59)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit.sdk import ServiceClient
+from svctoolkit.sqlite import Connection
 from tests.pace import slowness
 
 from .gateway import Gateway, until
@@ -60,7 +61,7 @@ def test_a_foreign_write_lock_delays_no_call(make, gateway: Gateway, tmp_path: P
     """While another process holds SQLite's write lock, calls return quickly; then everything is stored, in order."""
     client = make()
     client.track("before")
-    other = sqlite3.connect(tmp_path / "data/queue-3.db", isolation_level=None)
+    other = sqlite3.connect(tmp_path / "data/queue-3.db", isolation_level=None, factory=Connection)
     other.execute("BEGIN IMMEDIATE")
     longest = slowest(lambda number: client.track(f"{number}"), 20)
     assert client.stats().in_memory == 0

@@ -18,6 +18,7 @@ import pytest
 
 from svctoolkit.sdk import ServiceClient
 from svctoolkit.sdk.queue import journal as journals
+from svctoolkit.sqlite import Connection
 
 from .gateway import KEY, Gateway, until
 
@@ -270,7 +271,7 @@ def test_a_full_disk_keeps_the_order_across_journal_memory_and_database(make: Ma
 def test_a_kill_between_storing_and_removing_sends_nothing_twice(make: Make, gateway: Gateway, tmp_path: Path):
     """The database knows how far it has read a journal, because both are written in one transaction."""
     killed(tmp_path / "data", 'for name in "abc": c.track(name)\nassert c.stats().waiting == 3\nc.track("d")')
-    with sqlite3.connect(tmp_path / "data/queue-3.db") as connection:
+    with sqlite3.connect(tmp_path / "data/queue-3.db", factory=Connection) as connection:
         stored = connection.execute("SELECT count(*) FROM events").fetchone()[0]
     assert stored >= 3
     assert make().flush()

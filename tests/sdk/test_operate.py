@@ -18,6 +18,7 @@ import pytest
 from svctoolkit.sdk import ServiceClient, Stats
 from svctoolkit.sdk.middleware import MetricsASGI, MetricsWSGI
 from svctoolkit.sdk.operate import main
+from svctoolkit.sqlite import Connection
 
 from .gateway import KEY, Gateway
 
@@ -92,7 +93,7 @@ def test_purge_deletes_what_is_asked_but_not_what_is_being_sent(make: Make, gate
     for number in range(4):
         client.track(f"event {number}")
     client.frame()  # stores them
-    with sqlite3.connect(client._engine.database.path) as other:
+    with sqlite3.connect(client._engine.database.path, factory=Connection) as other:
         (first,) = other.execute("SELECT min(id) FROM events").fetchone()
         (source,) = other.execute("SELECT source FROM events").fetchone()
         owner = f"{os.uname().nodename}|{os.getppid()}|x"
@@ -145,7 +146,7 @@ def test_drain_sends_the_events_of_a_dead_process(gateway: Gateway, tmp_path: Pa
 
 
 def _states(tmp_path: Path) -> list[tuple[str, str]]:
-    with sqlite3.connect(tmp_path / "data" / "queue-3.db") as connection:
+    with sqlite3.connect(tmp_path / "data" / "queue-3.db", factory=Connection) as connection:
         rows = connection.execute("SELECT key, value FROM state ORDER BY key").fetchall()
     connection.close()
     return [(key, value) for key, value in rows if key.split()[1] in ("device_id", "identity", "release", "session")]
@@ -177,7 +178,7 @@ def test_a_million_waiting_events_are_counted_without_reading_them(make: Make):
     """Counts come from an index, so `initialize` does not read the events' content."""
     client = make()
     client.stats()
-    with sqlite3.connect(client._engine.database.path) as connection:
+    with sqlite3.connect(client._engine.database.path, factory=Connection) as connection:
         for query in ("SELECT count(*) FROM events WHERE source='x'", "SELECT count(*) FROM parked WHERE source='x'"):
             (row,) = connection.execute(f"EXPLAIN QUERY PLAN {query}").fetchall()
             assert "USING COVERING INDEX" in row[3]
@@ -189,7 +190,7 @@ def test_a_file_of_an_earlier_version_gets_the_index(make: Make, gateway: Gatewa
     first = make()
     first.track("old")
     first.shutdown(0)
-    with sqlite3.connect(first._engine.database.path) as connection:
+    with sqlite3.connect(first._engine.database.path, factory=Connection) as connection:
         connection.execute("DROP INDEX events_of_source")
         connection.execute("DROP INDEX parked_of_source")
     connection.close()

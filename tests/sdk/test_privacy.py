@@ -17,6 +17,7 @@ import pytest
 from svctoolkit.errors import StorageError
 from svctoolkit.sdk import ServiceClient
 from svctoolkit.sdk.base.settings import ConsentQuery
+from svctoolkit.sqlite import Connection
 
 from .gateway import KEY, Gateway, until
 
@@ -304,7 +305,7 @@ def test_forget_says_when_it_could_not(make, tmp_path: Path) -> None:
     client = make(profile="server")
     client.track("event", user_id="u-1")
     client.stats()
-    with sqlite3.connect(tmp_path / "data" / "queue-3.db", isolation_level=None) as lock:
+    with sqlite3.connect(tmp_path / "data" / "queue-3.db", isolation_level=None, factory=Connection) as lock:
         lock.execute("BEGIN IMMEDIATE")
         with pytest.raises(StorageError, match="cannot be written now; nothing was removed, call it again"):
             client.forget("u-1")

@@ -12,6 +12,7 @@ from svctoolkit import DataPlane, Pipeline, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.errors import ConfigError, InvalidMessageType, UsageError
 from svctoolkit.pipeline import Stages
+from svctoolkit.sqlite import Connection
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "MP": {"token": "t1", "strictMode": True, "identityMergeApi": "simplified"},
@@ -208,7 +209,7 @@ def test_a_delivery_and_what_it_changed_are_stored_together(tmp_path: Path) -> N
     import sqlite3
 
     shop, file = workspace("BRAZE"), tmp_path / "plane.db"
-    with DataPlane(shop, listen=False, store=file) as plane, sqlite3.connect(file) as reader:
+    with DataPlane(shop, listen=False, store=file) as plane, sqlite3.connect(file, factory=Connection) as reader:
         for number in range(200):
             plane.send(track("A", f"u{number}"), source="web")
             if number % 10:

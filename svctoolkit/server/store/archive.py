@@ -11,6 +11,7 @@ from typing import NamedTuple
 from svctoolkit.errors import StoreError
 from svctoolkit.server.store.record import read, selected
 from svctoolkit.server.store.schema import MIGRATIONS, VERSION, BlockRow
+from svctoolkit.sqlite import Connection
 
 _AT_ONCE = 32  # requests per query; one request may have megabytes
 _COLUMNS = ", ".join(selected(BlockRow))
@@ -77,12 +78,14 @@ def _own_errors() -> Iterator[None]:
 def _connect(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri()
     try:
-        return _check(sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=30, isolation_level=None))
+        return _check(
+            sqlite3.connect(f"{address}?mode=ro", uri=True, timeout=30, isolation_level=None, factory=Connection)
+        )
     except sqlite3.OperationalError:
         if path.with_name(f"{path.name}-wal").exists():
             raise
         # The folder is read-only: no process can write to the file, so it can be read without a lock.
-        return _check(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None))
+        return _check(sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None, factory=Connection))
 
 
 def _check(connection: sqlite3.Connection) -> sqlite3.Connection:

@@ -288,7 +288,7 @@ def _hold(path: Path) -> sqlite3.Connection:
     lock = path.with_name(f"{path.name}-lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        holder = sqlite3.connect(lock, isolation_level=None, check_same_thread=False, timeout=0)
+        holder = sqlite3.connect(lock, isolation_level=None, check_same_thread=False, timeout=0, factory=Connection)
         try:
             holder.execute("begin exclusive")
         except sqlite3.Error:

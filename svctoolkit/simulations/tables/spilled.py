@@ -11,6 +11,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from svctoolkit.sqlite import Connection
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -27,7 +29,7 @@ class Disk:
     """A database in a temporary file that is removed with the process. Used by one thread at a time."""
 
     def __init__(self, *, most: int = _MOST) -> None:
-        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False, factory=Connection)
         self._tables, self._most = 0, most
         for setting in _SETTINGS:
             self._database.execute(f"pragma {setting}")
