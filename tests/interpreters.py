@@ -4,7 +4,7 @@
 
 With each Python: install the wheel, run the project's suites and a few fast test files against it, create a project and
 run it. A Python that is neither here nor can be downloaded is named, and is not a failure. Needs `uv`, and for the
-checks `twine` and `check-wheel-contents`; `.ci/run` installs them.
+checks `twine` and `check-wheel-contents`: `pip install uv check-wheel-contents` in an environment for tests.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main() -> int:
         wheel = build(folder)
         missing = [version for version in versions() if not _try(version, wheel, folder / version)]
         run([uv(), "tool", "run", "-q", "--python", sys.executable, "--from", str(wheel), "svctoolkit", "--version"])
-    print(f"{len(versions()) - len(missing)} passed, 0 failed")
+    print(f"The packages work with {len(versions()) - len(missing)} of {len(versions())} versions of Python")
     return 0
 
 

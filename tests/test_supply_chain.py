@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from tests import interpreters
+
 REPOSITORY = Path(__file__).parent.parent
 WORKFLOWS = {file.name: file for file in (REPOSITORY / ".github" / "workflows").glob("*.yml")}
 ACTION = REPOSITORY / ".github" / "actions" / "svctoolkit" / "action.yml"
@@ -98,3 +100,33 @@ def test_a_build_runs_no_scripts_of_packages() -> None:
     assert hook._INSTALL[:2] == ("ci", "--ignore-scripts")
     assert packages
     assert all(package["integrity"].startswith("sha512-") for package in packages)
+
+
+def test_pypi_trusts_the_workflow_and_no_token() -> None:
+    """The job that publishes has an environment, may only prove who it is, and gets checked files from the build."""
+    jobs = _load("release.yml")["jobs"]
+    checks = [step.get("run", "") for step in jobs["build"]["steps"]]
+
+    assert jobs["pypi"]["permissions"] == {"id-token": "write"}
+    assert jobs["pypi"]["environment"]["name"] == "pypi"
+    assert jobs["pypi"]["needs"] == "build"
+    assert not any("run" in step and "pip" in step["run"] for step in jobs["pypi"]["steps"])
+    assert "secrets." not in WORKFLOWS["release.yml"].read_text(encoding="utf-8")
+    assert any("twine check --strict dist/*" in check for check in checks)
+    assert any("check-wheel-contents dist/*.whl" in check for check in checks)
+
+
+def test_a_checkout_keeps_no_credentials() -> None:
+    """Steps after a checkout run code of dependencies, and cannot push."""
+    checkouts = [step for name in WORKFLOWS for step in _steps(name) if "actions/checkout" in step.get("uses", "")]
+
+    assert checkouts
+    assert all(step["with"]["persist-credentials"] == "false" for step in checkouts)
+
+
+def test_every_supported_python_is_tested() -> None:
+    """The versions in the metadata are those of the workflow, the README and `tests.interpreters`."""
+    matrix = _load("tests.yml")["jobs"]["default"]["strategy"]["matrix"]["python"]
+
+    assert interpreters.versions() == matrix
+    assert f"Python {', '.join(matrix[:-1])} or {matrix[-1]}" in (REPOSITORY / "README.md").read_text(encoding="utf-8")
