@@ -149,8 +149,8 @@ def search(markdown: dict[str, str]) -> Iterator[Search]:
 #: what readers type, and the pages that answer it
 QUERIES = {
     "github actions": "ci import",
-    "pip": "first-minute faq",
-    "docker": "data-plane ci faq",
+    "pip": "installation first-minute faq",
+    "docker": "containers data-plane ci faq",
     "authentication": "test-api troubleshooting faq",
     "troubleshooting": "troubleshooting",
     "faq": "faq",
@@ -178,7 +178,7 @@ QUERIES = {
     "retries": "suites data-plane simulations faq",
     "CI": "ci import",
     "secret": "suites security",
-    "install": "first-minute faq",
+    "install": "installation first-minute faq",
     "mock": "simulations suites faq",
     "macos": "security faq",
     "mask": "security",

@@ -9,7 +9,7 @@ DOCS = Path(str(files("svctoolkit") / "docs"))
 #: kind, then group, then pages; a group without a name has no heading.
 #: `reference/...` pages are generated: see `reference`
 NAVIGATION = {
-    "Tutorials": {"": ["index", "first-minute", "import", "rudderstack-export", "notebooks"]},
+    "Tutorials": {"": ["index", "first-minute", "installation", "import", "rudderstack-export", "notebooks"]},
     "How to": {
         "Start": ["recipes", "ci", "agents", "troubleshooting", "faq"],
         "Configure": ["transformations", "environments", "destinations", "own-destinations", "policies"],
