@@ -17,7 +17,7 @@ import msgspec
 
 from svctoolkit.delivery import Answer as RecorderAnswer
 from svctoolkit.delivery import Recorder, Transport
-from svctoolkit.delivery.faults import Faults, FaultState
+from svctoolkit.delivery.faults import FaultInjector, Faults, FaultState
 from svctoolkit.delivery.live import transport_for
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
@@ -192,6 +192,11 @@ class DataPlane(View):
     def recorder(self) -> Recorder:
         """The recorder that answers for every destination, in delivery mode `record`."""
         return self._pipeline.recorder
+
+    @property
+    def injector(self) -> FaultInjector:
+        """What decides which faults its requests meet; `set_faults` switches profiles by any key."""
+        return self._pipeline.faults
 
     @property
     def user_code(self) -> UserCode:

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
+from svctoolkit.delivery.faults import Errors, Faults
 from svctoolkit.server import Backoff, Retention
 from tests.data_plane import packages
 from tests.data_plane.packages import SCRIPTS
@@ -272,6 +273,25 @@ def test_faults_and_switches_take_effect_at_once(browser: Browser, plane: DataPl
     expect(visit.page.locator("#transformations")).to_contain_text("nobody is called u13")
     visit.page.get_by_role("link", name="event 1, at crm").click()
     expect(visit.page.locator("#detail")).to_contain_text("nobody is called u13")
+    assert visit.wrong == []
+
+
+def test_fault_profiles_are_switched_on_the_page(browser: Browser, plane: DataPlane) -> None:
+    """Those of the workspace, at a destination; the page counts what they did."""
+    plane.workspace.faults.profiles = {"gone": Faults(errors=Errors(share=1))}
+    visit = Visit(browser, plane, "?view=destinations")
+    section = visit.page.locator("details", has_text="Fault profiles")
+    section.locator("summary").click()
+    section.get_by_label("Place").select_option("destination crm")
+    section.get_by_role("button", name="Switch on").click()
+    visit.said("destination crm has the faults of gone")
+    plane.send(tracks(1), source="web")
+    plane.wait(lambda: any(delivery.status == 503 for delivery in plane.deliveries))
+    expect(section).to_contain_text("destination crm: gone since")
+    expect(section).to_contain_text("1 error")
+    section.get_by_role("button", name="Switch off").click()
+    visit.said("destination crm has no faults")
+    expect(section).to_contain_text("none switched on")
     assert visit.wrong == []
 
 

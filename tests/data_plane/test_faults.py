@@ -16,10 +16,11 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery.faults import Down, Errors, Faults, FaultSettings, Latency, Lognormal, Normal
-from svctoolkit.errors import DeliveryError, InvalidWorkspace, UnknownName, UsageError
+from svctoolkit.errors import DeliveryError, InvalidWorkspace, ToolkitError, UnknownName, UsageError
 from svctoolkit.server import Backoff
 from tests.data_plane.conftest import basic
 from tests.data_plane.test_control import admin
+from tests.test_runner_send import outcomes
 
 EVENT = {"type": "track", "event": "E", "userId": "u1"}
 FLAKY = Faults(errors=Errors(share=0.5, statuses=(500, 429), retry_after=7), seed=3)
@@ -326,3 +327,50 @@ def test_bad_profiles_in_python(plane: DataPlane) -> None:
         plane.set_faults(None)
     with pytest.raises(UnknownName, match="unknown fault profile 'gone'"):
         plane.set_faults("gone", source="web")
+
+
+SUITE = """\
+workspace: workspace.yaml
+scenarios:
+  - name: it survives an outage
+    faults: {destinations: {crm: gone}}
+    source: web
+    send: {type: track, event: E, userId: u1}
+    expect: {delivered: [{}], attempts: {$length: {$gt: 1}}}
+  - name: without faults
+    source: web
+    send: {type: track, event: E, userId: u1}
+    expect: {delivered: [{}], attempts: 1}
+  - name: the client gives up
+    faults: {sources: {web: {closeAfter: 1}}}
+    source: web
+    send: {type: track, event: E, userId: u1}
+    expect: {delivered: [{}]}
+  - name: the ingestion refuses
+    faults: {sources: {web: {errors: {share: 1, retryAfter: 3}}}}
+    source: web
+    send: {type: track, event: E, userId: u1}
+    expect: {response: {status: 503, headers: {retry-after: "3"}}, delivered: []}
+  - name: a profile of its own
+    faults: {destinations: {crm: {errors: {share: 1, statuses: [404]}}}}
+    source: web
+    send: {type: track, event: E, userId: u1}
+    expect: {failed: [{status: 404, error: {$contains: injected by a fault profile}}]}
+"""
+
+
+def test_scenarios_name_profiles(tmp_path: Path) -> None:
+    """Only their own requests meet them, on the virtual clock; the workspace's assignments do not apply."""
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE.replace("100000", "30"))
+    path = tmp_path / "s.suite.yaml"
+    path.write_text(SUITE)
+    outage, without, client, refusing, own = outcomes(path)
+    path.write_text(SUITE.replace("crm: gone", "crm: gnoe"))
+    with pytest.raises(ToolkitError) as error:
+        outcomes(path)
+
+    for outcome in (outage, without, refusing, own):
+        assert (outcome.status, outcome.reason, [str(d) for d in outcome.differences]) == ("passed", "", [])
+    assert client.status == "error"
+    assert "closed the connection without a response" in str(client.reason)
+    assert "s.suite.yaml:4:29: unknown fault profile 'gnoe'. Did you mean 'gone'?" in str(error.value)

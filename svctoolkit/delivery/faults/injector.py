@@ -223,7 +223,9 @@ def _draw(profile: Faults, random: Random, name: str, elapsed: float) -> Fault:
 
 
 def _failed(status: int, name: str, headers: dict[str, str]) -> Answer:
-    return Answer(status, {"message": f"injected by the fault profile {name}".rstrip()}, headers)
+    return Answer(
+        status, {"message": f"injected by the fault profile {name}" if name else "injected by a fault profile"}, headers
+    )
 
 
 def _period(profile: Faults, elapsed: float) -> Down | None:

@@ -37,7 +37,7 @@ from svctoolkit.runner.planes.lineages import Lineages
 from svctoolkit.runner.planes.plane import Answer, Plane
 from svctoolkit.runner.suite.checks import SIMULATED
 from svctoolkit.runner.suite.claims import ANY
-from svctoolkit.runner.suite.format import seconds
+from svctoolkit.runner.suite.format import ScenarioFaults, seconds
 from svctoolkit.runner.suite.model import Place, Scenario, Step
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ class _Attempt:
                 return  # later failures would only be consequences of the failed setup
             if self.scenario.recorder:
                 self.plane.script(self.run, self.scenario.recorder)
+            if self.scenario.has_faults:
+                self.plane.set_faults(self.run, self.scenario.faults)
             if self.scenario.given:
                 self.plane.give(self.run, self.scenario.given)
             if self._steps():
@@ -169,6 +171,8 @@ class _Attempt:
             if self.scenario.recorder:
                 # Teardown must not meet scripted faults.
                 self.plane.script(self.run, dict.fromkeys(self.scenario.recorder, ()))
+            if self.scenario.has_faults:
+                self.plane.set_faults(self.run, ScenarioFaults())
             self._hooks("teardown", self.scenario.teardown)
             if self._clients is not None:
                 self._clients.close()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
     from svctoolkit.delivery import Recorder
+    from svctoolkit.delivery.faults import FaultInjector
     from svctoolkit.pipeline import Pipeline, Simulated
     from svctoolkit.policies import Policies, PolicyBreach
     from svctoolkit.runner.planes.loops import Loops
@@ -153,7 +154,7 @@ class Planes:
 def _needs_its_own(scenario: Scenario) -> bool:
     """Return whether the scenario cannot use the shared plane."""
     changes = scenario.freeze or scenario.recorder or scenario.live or scenario.overrides or scenario.waits
-    return bool(changes) or scenario.batch is not None
+    return bool(changes) or scenario.has_faults or scenario.batch is not None
 
 
 def _pool(scenario: Scenario) -> tuple[int, str]:
@@ -191,6 +192,7 @@ class EmbeddedPlane:
         self._data_plane: DataPlane | None = None
         self._states: Simulated | None = None
         self._script: tuple[str, Mapping[str, Sequence[_format.RecorderAnswer]]] = "", {}
+        self._faults = "", _format.ScenarioFaults()
         self.authorization = basic(email, token)
 
     def begin(self, scenario: Scenario) -> None:
@@ -210,6 +212,7 @@ class EmbeddedPlane:
         for pipeline in (self._data_plane, self._runs):
             if pipeline is not None:
                 pipeline.recorder.reset()
+        self._faults = "", _format.ScenarioFaults()
         return True
 
     def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -321,6 +324,21 @@ class EmbeddedPlane:
             if served is not None:
                 self._set_answers(served.recorder)
 
+    def set_faults(self, run: str, faults: _format.ScenarioFaults) -> None:
+        self._faults = run, faults  # also for a data plane that starts later
+        for injector in (self._data_plane and self._data_plane.injector, self._runs and self._runs.faults):
+            if injector:
+                self._switch_faults(injector)
+
+    def _switch_faults(self, injector: FaultInjector) -> None:
+        """Switch on the fault profiles of this scenario."""
+        run, faults = self._faults
+        injector.reset(run)
+        for key, profile in faults.destinations.items():
+            injector.switch("destination", key, profile, run)
+        for key, profile in faults.sources.items():
+            injector.switch("source", key, profile, run)
+
     def idle_answers(self, run: str, key: str) -> Sequence[int]:
         recorders = [served.recorder for served in (self._data_plane, self._runs) if served is not None]
         idle = [set(recorder.idle_answers(key, run)) for recorder in recorders]
@@ -347,7 +365,9 @@ class EmbeddedPlane:
                 )
                 if self._times is not None:
                     self._runs.recorder.sleep = self._times.advance_clock  # one request after the other
+                self._runs.faults.start(Context(**self._clock_and_ids()).clock)
                 self._set_answers(self._runs.recorder)
+                self._switch_faults(self._runs.faults)
             return self._runs
 
     @property
@@ -379,6 +399,7 @@ class EmbeddedPlane:
                     **self._clock_and_ids(),
                 )
                 self._set_answers(self._data_plane.recorder)
+                self._switch_faults(self._data_plane.injector)
             return self._data_plane
 
     def _clock_and_ids(self) -> dict[str, Any]:

@@ -116,6 +116,10 @@ class Plane(Protocol):
         """Set the recorder's responses for `run` and the runs within it; an empty map restores the defaults."""
         ...
 
+    def set_faults(self, run: str, faults: _format.ScenarioFaults) -> None:
+        """Switch fault profiles on for `run` and the runs within it; without any, switch off those that are on."""
+        ...
+
     def idle_answers(self, run: str, key: str) -> Sequence[int]:
         """Return the positions of the answers in the script of a run that no request has got; none if unknown."""
         ...

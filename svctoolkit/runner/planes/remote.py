@@ -275,6 +275,21 @@ class RemotePlane:
                 reason = says or elsewhere or f"it responded with status {answer.status}"
                 raise ToolkitError(f"cannot script the recorder of {self.base_url}: {reason}")
 
+    def set_faults(self, run: str, faults: _format.ScenarioFaults) -> None:
+        """Switch with `POST /admin/faults`. Raises `ToolkitError` if that fails."""
+        named = [("destination", key, profile) for key, profile in faults.destinations.items()]
+        named += [("source", key, profile) for key, profile in faults.sources.items()]
+        bodies = [{kind: key, "profile": msgspec.to_builtins(profile), "run": run} for kind, key, profile in named]
+        answers = [post(self, "/admin/faults", json.dumps(body).encode()) for body in bodies]
+        if not bodies:
+            login = {"authorization": self.authorization}
+            answers = [self.request("DELETE", f"/admin/faults?run={quote(run)}", login, b"")]
+        for answer in answers:
+            if answer.status != 200:
+                says = answer.body.get("message") if isinstance(answer.body, Mapping) else None
+                reason = says or f"it responded with status {answer.status}"
+                raise ToolkitError(f"cannot set the faults of {self.base_url}: {reason}")
+
     def idle_answers(self, run: str, key: str) -> Sequence[int]:  # noqa: ARG002 - of the protocol
         return ()
 

@@ -32,6 +32,7 @@ from svctoolkit.runner.suite.claims import (
 )
 from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.deletions import delete_problems, deleted_at
+from svctoolkit.runner.suite.faults import fault_problems
 from svctoolkit.runner.suite.model import Place, Scenario, Step, Suite, as_list
 from svctoolkit.runner.suite.simulated import given_problems, held_problems
 from svctoolkit.runner.suite.slips import event_slips, silent_scripts
@@ -113,6 +114,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     problems_at += _xfail(scenario)
     problems_at += [(("tags",), message) for message in tag_problems(spec.tags)]
     problems_at += _recorder(scenario.suite, {key: scenario.recorder[key] for key in scenario.scripted})
+    problems_at += fault_problems(scenario)
     problems_at += given_problems(scenario.suite.workspace, spec.given)
     if spec.freeze is not UNSET:
         problems_at += _freeze({"time": spec.freeze.time})

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from svctoolkit import yamlfile
+from svctoolkit.delivery.faults import Faults
 from svctoolkit.json_types import Json
 
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
@@ -386,6 +387,13 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     expect: Expect | UnsetType = UNSET
 
 
+class ScenarioFaults(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Fault profiles during a scenario: names of the workspace's profiles, or profiles."""
+
+    destinations: Annotated[dict[Text, str | Faults], Meta(description="by destination")] = {}
+    sources: Annotated[dict[Text, str | Faults], Meta(description="by source: for the requests of its clients")] = {}
+
+
 class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """One test: an event through the stages or through the data plane, a raw request, or a list of steps."""
 
@@ -408,6 +416,7 @@ class Scenario(Step, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Meta(description="every combination of these values is a separate scenario"),
     ] = UNSET
     recorder: RecorderScript = {}
+    faults: ScenarioFaults = ScenarioFaults()
     given: Given = {}
     setup: Annotated[
         list[dict[str, Any]], Meta(description="events or steps before the scenario, without expectations")

@@ -209,6 +209,7 @@ class Scenario(Displayed, msgspec.Struct, frozen=True, eq=False):
     differs: tuple[tuple[str, ...], ...] = ()  # the paths that may differ because of `xfail`; none: any written one
     only_warns: bool = False  # a difference is a warning
     forbids_losses: bool = False  # user code must not return values that JSON cannot represent
+    faults: _format.ScenarioFaults = _format.ScenarioFaults()
     inputs: Inputs = msgspec.field(default_factory=Inputs)  # what it reads in addition to `Suite.inputs`
 
     @property
@@ -223,6 +224,11 @@ class Scenario(Displayed, msgspec.Struct, frozen=True, eq=False):
     def where(self) -> str:
         """`file:line:col`."""
         return self.suite.document.where(self.place)
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether destinations or sources have fault profiles in it."""
+        return bool(self.faults.destinations or self.faults.sources)
 
     @property
     def waits(self) -> bool:

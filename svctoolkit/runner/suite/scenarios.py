@@ -243,6 +243,7 @@ class ScenarioBuilder:
             _differing_paths(spec.xfail),
             (self.data.get("severity", "error") if spec.severity is UNSET else spec.severity) == "warn",
             self._forbids_losses(spec),
+            spec.faults,
             self._inputs,
         )
 

@@ -1,7 +1,7 @@
 // Requests to delete users, newest first, with their jobs and tries.
 import { get } from "./api.js";
 import { chosen } from "./address.js";
-import { element } from "./panels.js";
+import { element } from "./element.js";
 
 const MOST = 50; // regulations on the page
 const PILLS = { complete: "delivered", aborted: "dead", failed: "failed", pending: "pending" };

@@ -1,13 +1,9 @@
 // Destinations with counters, faults and switches; transformations with their last errors.
 import { ask, get, post } from "./api.js";
 import { addressWith, chosen } from "./address.js";
+import { element } from "./element.js";
+import { faultProfiles } from "./faults.js";
 import { fatePill } from "./list.js";
-
-export function element(name, text, members = {}) {
-  const made = Object.assign(document.createElement(name), members);
-  made.append(...(Array.isArray(text) ? text : [text]));
-  return made;
-}
 
 const link = (changes, children) => element("a", children, { href: addressWith(changes, "run" in chosen() ? { run: chosen().run } : {}) });
 
@@ -32,22 +28,28 @@ export class Destinations {
   async load() {
     const run = chosen().run;
     const query = run === undefined ? "" : `?run=${encodeURIComponent(run)}`;
-    const [{ items }, held] = await Promise.all([get(`inspect/destinations${query}`), get(`inspect/held${query}`)]);
+    const [{ items }, held, profiles] = await Promise.all([get(`inspect/destinations${query}`), get(`inspect/held${query}`), get("inspect/faults")]);
     this.items = items;
+    this.profiles = profiles;
     this.held = held;
     return items;
   }
 
   show() {
     if (this.place.hidden || this.place.contains(document.activeElement) && document.activeElement.matches("input, select")) return;
-    const shape = JSON.stringify([this.items, this.held]);
+    const shape = JSON.stringify([this.items, this.held, this.profiles]);
     if (shape !== this.last) {
       this.last = shape;
       const focused = document.activeElement?.dataset?.key;
-      this.place.replaceChildren(element("h2", "Destinations"), this.latency(), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
+      this.place.replaceChildren(element("h2", "Destinations"), this.latency(), this.faultProfiles(), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
       if (focused) this.place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
     }
     this.showSetting();
+  }
+
+  faultProfiles() {
+    const places = this.items.flatMap((item) => [["destination", item.key], ...item.sources.map((key) => ["source", key])]);
+    return faultProfiles(this.profiles, places, (body, done) => this.change("admin/faults", { ...body, run: body.run ?? chosen().run ?? "" }, done));
   }
 
   /** Scroll to the setting in the address, once per address. */

@@ -1,7 +1,7 @@
 // Policies of the workspace: whether they hold for what was sent, with links to the events for which they do not.
 import { get } from "./api.js";
 import { addressWith, chosen } from "./address.js";
-import { element } from "./panels.js";
+import { element } from "./element.js";
 
 const shown = (value) => value === null ? "" : typeof value === "string" ? value : JSON.stringify(value);
 
