@@ -11,6 +11,7 @@ from svctoolkit.pictures import (
     Cell,
     Days,
     End,
+    Flow,
     HeatMap,
     Histogram,
     Key,
@@ -42,6 +43,18 @@ def _fates() -> Html:
         flows[(source, event, "failed: user_transform", "hook"), "bad"] = failed
         flows[(source, event, "dropped: user_transform", "hook"), "warn"] = dropped
     return Sankey("Where events end", ("source", "event", "stage", "destination"), flows, keys).html()
+
+
+def _shifts() -> Html:
+    keys = [Key("newly dropped", "warn"), Key("newly delivered, or no longer failing", "ok"), Key("changed", "info")]
+    flows: dict[Flow, int] = {
+        (("Order Completed", "hook", "failed: user_transform", "delivered"), "ok"): 198,
+        (("Order Completed", "ga4", "failed: dest_transform", "delivered"), "ok"): 96,
+        (("Order Completed", "ga4", "delivered", "delivered, changed"), "info"): 410,
+        (("Signed Up", "hook", "delivered", "dropped: user_transform"), "warn"): 64,
+    }
+    note = "An event counts once for each destination. 11,232 with the same output are not drawn."
+    return Sankey("What changes", ("event", "destination", "before", "after"), flows, keys, note=note).html()
 
 
 def _days() -> Html:
@@ -105,6 +118,7 @@ def _latency() -> Html:
 
 PICTURES = {
     "fates": _fates,
+    "shifts": _shifts,
     "days": _days,
     "lineage": _lineage,
     "numbers": lambda: Histogram(

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "display": "",
     "displayed": "display",
     "pictures": "errors display",
+    "releases": "errors",
     "registry": "errors",
     "events": "errors display",
     "sdk": "errors retries sqlite prometheus display events",
@@ -46,8 +47,8 @@ MAY_IMPORT = {
     "transformations": "causes errors interrupts display events",
     "delivery": "causes errors secrets url_secrets display registry expect",
     "workspace": (
-        "simulations errors secrets url_secrets display events yamlfile plans destinations sources transformations "
-        "delivery"
+        "releases simulations errors secrets url_secrets display events yamlfile plans destinations sources "
+        "transformations delivery"
     ),
     "results": (
         "pictures simulations causes errors secrets url_secrets display events transformations delivery warehouse"
@@ -71,7 +72,7 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
-        "accepted simulations policies history pictures "
+        "accepted simulations policies history pictures releases "
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "sources transformations delivery workspace results warehouse pipeline server"
     ),
@@ -103,7 +104,7 @@ MAY_IMPORT = {
         "mutation policies"
     ),
     "cli": (
-        "expect simulations "
+        "releases expect simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
         "delivery workspace results pipeline client server runner project mutation history replay profile lost "
         "pytest_plugin policies agents"

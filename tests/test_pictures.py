@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from svctoolkit import Pipeline, Workspace, display
-from svctoolkit.errors import ConfigError
+from svctoolkit.errors import ConfigError, InvalidWorkspace
 from svctoolkit.pictures import (
     Attempt,
     Bin,
@@ -337,6 +337,79 @@ def test_results_have_plots(pyplot: Any) -> None:
     assert compared.plot(compared.groups[0]).get_title() == f"hook: {compared.groups[0].path}"
     with pytest.raises(ConfigError, match=r"body\.JSON\.id have no distribution"):
         compared.plot(ids)
+
+
+def test_given_releases_are_marked_instead_of_app_versions(pyplot: Any) -> None:
+    """In displays and plots: those of the replay, or else those of the workspace; of a comparison, the later one."""
+    workspace, renamed = shop(boom), shop(fixed)
+    workspace.releases = {"2.4.0": "2026-05-08"}
+    renamed.releases = {"3.0": "2026-05-09"}
+    given = replay(orders(), workspace, releases={"hotfix": "2026-05-09"})
+    compared = compare(orders(), workspace, renamed)
+
+    assert "releases: 2.4.0 on 2026-05-08" in drawn(replay(orders(), workspace).to_html(), "Failures by day")
+    assert "releases: hotfix on 2026-05-09" in drawn(given.to_html(), "Failures by day")
+    assert "app 2.0.0" not in given.to_html()
+    assert [line.get_xdata()[0].day for line in given.plot().lines] == [9]
+    assert (given.releases, compared.releases) == ({"hotfix": "2026-05-09"}, {"3.0": "2026-05-09"})
+    assert "releases: 3.0 on 2026-05-09" in drawn(compared._repr_mimebundle_()["text/html"], "Differences by day")
+
+
+def drawn(html: str, title: str) -> str:
+    """The alternative text of a picture."""
+    (text,) = re.findall(rf'aria-label="({title}: [^"]*)"', html)
+    return str(text)
+
+
+@pytest.mark.parametrize("day", ["2026-02-30", "17 May", "20260517", ""])
+def test_a_release_on_a_day_that_does_not_exist_is_an_error(day: str) -> None:
+    """Of a replay, a plot, and a workspace file, there with its place."""
+    with pytest.raises(ConfigError, match=rf"release 2\.4\.0: '{day}' is not a day such as 2026-05-17"):
+        replay(orders(), shop(boom), releases={"2.4.0": day})
+    with pytest.raises(ConfigError, match="is not a day"):
+        replay(orders(), shop(boom)).plot(releases={"2.4.0": day})
+    with pytest.raises(InvalidWorkspace, match=r"2:10: release 2\.4\.0: "):
+        Workspace.loads(f"releases:\n  2.4.0: '{day}'\n")
+
+
+def test_releases_of_a_workspace_are_saved() -> None:
+    text = Workspace("shop", releases={"2.4.0": "2026-05-17"}).dumps()
+
+    assert Workspace.loads(text).releases == {"2.4.0": "2026-05-17"}
+
+
+def test_a_comparison_shows_how_fates_change(pyplot: Any) -> None:
+    """From the fate before to the fate after; what is the same is only counted. Also as a frame and as axes."""
+    result = compare(orders(), shop(boom), shop(fixed))
+    flows, kinds = result.flows(), {kind: n for kind, n in result.kinds.items() if n}
+    html = result.to_html()
+
+    assert flows.groupby("kind").events.sum().to_dict() == kinds
+    assert flows[flows.kind == "no longer failing"][
+        ["before", "before_stage", "after"]
+    ].drop_duplicates().values.tolist() == [["failed", "user_transform", "delivered"]]
+    assert "What changes: 89 events by event, destination, before, after; 16 newly delivered, or no longer " in html
+    assert "73 changed" in drawn(html, "What changes")
+    assert "111 with the same output are not drawn" in html
+    assert "delivered, changed" in html
+    assert len(result.plot("fates").patches) > 3
+    assert "What changes" not in compare(orders(), shop(fixed), shop(fixed)).to_html()
+
+
+def test_two_existing_outputs_have_the_same_picture() -> None:
+    """Their stages are not known."""
+    before, after = replay(orders(), shop(boom)), replay(orders(), shop(fixed))
+
+    assert "failed" in set(compare(before, after, releases={"2.4.0": "2026-05-08"}).flows().before)
+
+
+def test_parts_of_a_comparison_add_up_to_the_same_picture() -> None:
+    whole = compare(orders(), shop(boom), shop(fixed)).tally
+    total = Sum()
+    for part in (orders()[:50], orders()[50:]):
+        total.add(compare(part, shop(boom), shop(fixed)).tally)
+
+    assert sorted(map(str, total.finish().shifts)) == sorted(map(str, whole.shifts))
 
 
 def test_parts_of_a_replay_add_up_to_the_same_picture() -> None:

@@ -17,6 +17,7 @@ from svctoolkit.history import History
 from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies
 from svctoolkit.policies.tables import Tables
+from svctoolkit.releases import check_releases
 from svctoolkit.replay.edits import attribute
 from svctoolkit.replay.engine import pool
 from svctoolkit.replay.engine.cluster import is_collection
@@ -132,12 +133,13 @@ def _contrasts(events: Events, workspace: Workspace, options: Options) -> dict[s
 
 # Any: what `compare` accepts as an output
 def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
-    for name in set(options) - {"ignore", "tolerance", "accept"}:
+    for name in set(options) - {"ignore", "tolerance", "accept", "releases"}:
         raise ConfigError(
-            f"{name} is not supported when two outputs are compared. Use only ignore, tolerance and accept"
+            f"{name} is not supported when two outputs are compared. Use only ignore, tolerance, accept and releases"
         )
     started = time.perf_counter()
-    review = _review(complete(options))
+    chosen = complete(options)
+    review, releases = _review(chosen), check_releases(chosen["releases"] or {})
     tally, columns = compare_outputs(_columns(before), _columns(after), review)
     rows = Rows()
     rows.add(columns)
@@ -150,6 +152,7 @@ def _compare_outputs(before: Any, after: Any, options: Options) -> Comparison:
         _rows=rows,
         expired=review.expired,
         accepted=review.accepted,
+        _releases=releases,
     )
 
 
@@ -189,6 +192,7 @@ def _diff(events: Events, before: Workspace, after: Workspace, options: Options,
 def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict[str, Any]:
     """Return the fields of a result."""
     started = time.perf_counter()
+    releases = check_releases(sides[-1].releases if options["releases"] is None else options["releases"])
     out, resume, scheduler = options["out"], options["resume"], options["scheduler"]
     if out is not None:
         check_parquet()
@@ -221,6 +225,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "unchecked": unchecked,
         "source_rules": () if job.source else sources_with_rules(sides),
         "out": Path(out) if out is not None else None,
+        "_releases": releases,
     }
 
 

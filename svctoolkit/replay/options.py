@@ -42,6 +42,8 @@ class Options(TypedDict, total=False):
       reviewed differences (`accepted.yaml`), which are reported as `accepted` until they expire
     - `policies`: a file of policies, or `Policies`: what must hold for everything that arrives (on the later side), in
       addition to the `policies` of the workspace
+    - `releases`: name of a version -> its day (ISO 8601), marked in pictures of days. By default the `releases` of the
+      workspace, or without any, the first days of app versions (`context.app.version`)
     - `history`: a DuckDB file to which counts of all events are added when the run is complete: `svctoolkit.history`
     - `workers`: processes on this machine. `scheduler`: use a cluster instead: the address of a Dask scheduler, its
       client, or a cluster object such as `LocalCluster`. Rows of a Dask collection stay on its cluster: see
@@ -64,6 +66,7 @@ class Options(TypedDict, total=False):
     tolerance: Mapping[str, float]
     accept: Path | str | None
     policies: Policies | Path | str | None
+    releases: Mapping[str, str] | None
     history: Path | str | None
     workers: int
     scheduler: str | Client | Cluster | None
@@ -86,6 +89,7 @@ DEFAULTS: Options = {
     "tolerance": {},
     "accept": None,
     "policies": None,
+    "releases": None,
     "history": None,
     "workers": 1,
     "scheduler": None,

@@ -125,6 +125,7 @@ class Builder:
             known=[*shape.known],
             policies=[*shape.policies],
             faults=FaultSettings(shape.faults.profiles, shape.faults.destinations, shape.faults.sources),
+            releases=shape.releases,
         )
 
     def _source(self, key: str, shape: SourceShape) -> Source:

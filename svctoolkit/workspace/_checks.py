@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
 from svctoolkit.errors import InvalidConfig, InvalidPlan, UnknownName, did_you_mean
+from svctoolkit.releases import release_problems
 from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._items import WEBHOOK_CATEGORY, Destination, Source, is_sdk_type
 
@@ -68,6 +69,8 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
     yield from _plans(workspace)
     yield from _delivery(workspace)
     yield from _faults(workspace)
+    for name, problem in release_problems(workspace.releases):
+        yield Flaw(("releases", name), problem)
 
 
 def _ids(section: str, items: Mapping[str, Any]) -> Iterator[Flaw]:

@@ -83,6 +83,7 @@ class Workspace(Displayed):
     known: list[str] = field(default_factory=list)  # unknown types and variables (`GA4.sendUserId`) that are accepted
     policies: list[dict[str, Any]] = field(default_factory=list, repr=False)  # see `svctoolkit.policies`, as written
     faults: FaultSettings = field(default_factory=FaultSettings)  # see `svctoolkit.delivery.faults`
+    releases: dict[str, str] = field(default_factory=dict)  # name of a version -> day, marked in pictures of days
     environments: dict[str, Any] = field(default_factory=dict, repr=False)  # overrides, as written in the file
     simulate: Level | None = None  # used instead of `delivery.simulate`, and not saved: an option of the user
     folder: Path | None = field(default=None, repr=False)  # base of relative paths

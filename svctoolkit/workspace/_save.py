@@ -110,6 +110,7 @@ class _Writer:
             "known": [*workspace.known],
             "policies": [*workspace.policies],
             "faults": _faults(workspace.faults),
+            "releases": workspace.releases,
             "environments": {
                 name: self._environment(workspace, name, members) for name, members in workspace.environments.items()
             },

@@ -325,6 +325,10 @@ class WorkspaceShape(_Shape):
         Meta(description="what must hold for everything that reaches destinations: see policies.md"),
     ] = []
     faults: FaultsShape = msgspec.field(default_factory=FaultsShape)
+    releases: Annotated[
+        dict[Text, str],
+        Meta(description="name of a version -> its day, such as 2026-05-17; marked in pictures of days"),
+    ] = {}
     environments: dict[Text, EnvironmentShape] = {}
 
 

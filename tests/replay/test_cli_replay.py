@@ -55,6 +55,23 @@ def test_a_replay_prints_the_outcomes_of_the_events(project: Path, capsys: pytes
     assert (code, capsys.readouterr().out) == (0, "5 events, 1 destination: 5 delivered\n")
 
 
+def test_releases_are_marked_on_the_page(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--release` may be repeated. A day that does not exist is an error before anything runs."""
+    (project / "code" / "clean.py").write_text(
+        "def transformEvent(event, metadata):\n    return event if int(event['timestamp'][8:10]) < 3 else None\n"
+    )
+    for day, order in enumerate(events := orders(5), 1):
+        order["timestamp"] = f"2026-05-{day:02}T10:00:00Z"
+    ndjson(project / "days.ndjson", events)
+    options = ["--html", "page.html", "--release", "2026-05-04=2.4.0", "--release", "2026-05-05=web 7=b"]
+
+    assert main(["replay", "days.ndjson", *options]) == 0
+    assert "releases: 2.4.0 on 2026-05-04, web 7=b on 2026-05-05" in Path("page.html").read_text("utf-8")
+    for wrong, says in (("2026-05-32=2.4.0", "release 2.4.0: '2026-05-32' is not a day"), ("2.4.0", "DAY=NAME")):
+        assert main(["replay", "days.ndjson", "--release", wrong]) == 4
+        assert says in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_a_change_is_compared_with_the_committed_version(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--before HEAD` is the workspace of the last commit with its files; `--fail-on` turns it into a check."""

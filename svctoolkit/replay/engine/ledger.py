@@ -49,7 +49,8 @@ class Book(Protocol):
 class Ledger:
     """Adds the counts, groups and rows of one destination to a book.
 
-    `maskers` hide secrets; with `personal`, personal data is hidden, too. `decides` returns what decides that an event
+    `source` is the source of its events, if known. `maskers` hide secrets; with `personal`, personal data is hidden,
+    too. `decides` returns what decides that an event
     does not arrive on the later side, if that can be determined.
     """
 
@@ -61,12 +62,13 @@ class Ledger:
         maskers: Sequence[Masker] = (),
         *,
         keeps_rows: bool,
+        source: str = "",
         personal: bool = False,
         decides: Callable[[Record, Passage], str] | None = None,
     ) -> None:
         self._book, self._destination, self._of = book, destination, facts
         self._maskers, self._keeps_rows, self._personal = maskers, keeps_rows, personal
-        self._decides = decides
+        self._decides, self._source = decides, source
 
     def add(self, records: Sequence[Record], outcomes: Iterable[tuple[Outcome, Outcome, Difference]]) -> None:
         """Add events, with their outcomes on both sides and the difference."""
@@ -81,6 +83,8 @@ class Ledger:
             changes = [self._hide(change) for change in how.changes]
             kind = how.kind if how.kind == "same" else self._group(record, before, after, how, changes)
             self._book.sum.count(self._destination, kind, record.stratum)
+            event = head["event_name"] or head["event_type"]
+            self._book.sum.flows.shift(self._source, event, self._destination, _end(before), _end(after), kind)
             if self._keeps_rows:
                 self._row(head, before, after, kind, changes)
 
@@ -189,6 +193,12 @@ class Ledger:
             columns[f"{name}_error"].append(error)
             columns[f"{name}_rule"].append(side.rule or None)
         columns["changes"].append(self._book.text([_plain(c) for c in changes]) if changes else None)
+
+
+def _end(side: Outcome) -> tuple[str, str]:
+    """Return the fate of an event, and the stage where it stopped."""
+    stopped = side.passage is not None and side.status != "delivered"
+    return side.status, side.passage.fate.by if stopped and side.passage is not None else ""
 
 
 def _name_rules(group: Group | None, before: Outcome, after: Outcome) -> None:

@@ -102,7 +102,7 @@ def _ledger(engine: Engine, destination: str, source: str) -> Ledger:
     to = after.route(destination)
     routes = [route for side in engine.sides if (route := side.route(destination)) is not None]
     maskers = tuple(route.masker for route in routes)
-    of = routes[-1].destination if routes else None
+    of, origin = routes[-1].destination if routes else None, after.source(source)
     facts = Facts(of.id, of.name, of.type) if of else Facts(destination, destination, "")
 
     def decide(record: Record, passage: Passage) -> str:
@@ -111,6 +111,7 @@ def _ledger(engine: Engine, destination: str, source: str) -> Ledger:
     return Ledger(
         *(engine, destination, facts, maskers),
         keeps_rows=bool(engine.job.rows),
+        source=origin.key if origin else "",
         personal=engine.job.personal,
         decides=decide,
     )

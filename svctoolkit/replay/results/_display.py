@@ -12,7 +12,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, verdict_lines
 from svctoolkit.replay.results.group_contrasts import Contrasts
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
-from svctoolkit.replay.results.pictures import change_of_values, changes_by_day, failures_by_day, fates
+from svctoolkit.replay.results.pictures import change_of_values, changes_by_day, failures_by_day, fates, shifts
 from svctoolkit.replay.results.results import Comparison, _Result
 from svctoolkit.replay.results.stories import Story, day_bars, number_lines, stories
 from svctoolkit.replay.results.summary import head, notes, text
@@ -87,11 +87,7 @@ def _blocks(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
         yield display.message("\n".join(lines), "error" if result.verdict else "ok")
     yield from (display.message(line, "error") for line in personal_lines(result))
     yield from (Html(f"<p>{escape(line)}</p>") for line in result.lost.lines())
-    if isinstance(result, Comparison):
-        yield changes_by_day(result.tally).html()
-    else:
-        yield fates(result.tally).html() if len(result.tally.flows) > 1 else Html("")
-        yield failures_by_day(result.tally).html()
+    yield from overview(result)
     urgent = news(result)
     if isinstance(result, Comparison):
         yield from _stories(result, contrasts)
@@ -104,6 +100,18 @@ def _blocks(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
             inner = (_group(group, contrasts.of(group), describe(group)) for group in groups[:_MOST])
             yield Html(display.more(destination, *inner))
     yield from (display.message(note, "plain") for note in notes(result))
+
+
+def overview(result: _Result) -> Iterator[Html]:
+    """Yield the pictures of all events: where they end, or what changes, and failures or differences by day."""
+    tally = result.tally
+    if isinstance(result, Comparison):
+        drawn = [shifts(tally).html(), changes_by_day(tally, result._releases).html()]
+    else:
+        # A single flow says no more than the counts.
+        ends = fates(tally).html() if len(tally.flows) > 1 else Html("")
+        drawn = [ends, failures_by_day(tally, result._releases).html()]
+    yield from filter(None, drawn)
 
 
 def _destinations(result: _Result, urgent: Mapping[str, Sequence[Group]], contrasts: Contrasts) -> Iterator[Html]:

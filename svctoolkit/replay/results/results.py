@@ -81,6 +81,7 @@ class _Result(Displayed, ArrowOut):
     policies: Policies = field(default_factory=lambda: Policies.of([]))
     unchecked: Sequence[str] = ()
     verdict: Sequence[Breach] | None = None
+    _releases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def exceeded(self) -> Sequence[Exceeded]:

@@ -12,7 +12,7 @@ from svctoolkit.history import Part
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.record import Record, Reject
 from svctoolkit.replay.tally.because import Because
-from svctoolkit.replay.tally.flows import FlowCount, FlowSum
+from svctoolkit.replay.tally.flows import FlowCount, FlowSum, ShiftCount
 from svctoolkit.replay.tally.losses import LossCount, LossSum
 from svctoolkit.replay.tally.numbers import Numbers
 from svctoolkit.results import ABSENT
@@ -191,8 +191,9 @@ class Tally(msgspec.Struct):
     counts the events that break a policy, by its name and destination. `strata` are the shapes of a sample; those
     after the first 2,000 are counted as one. `seconds` is the time of each step, over all processes. `lost` counts
     what simulated destinations lose. `history` has the counts for a history, one part for each input. `flows`
-    counts the events of a replay by source, name, stage, destination and fate; `releases` has the first day of each
-    version of an app. `sent` are rows of tables for policies that are queries.
+    counts the events of a replay by source, name, stage, destination and fate, `shifts` those of a comparison by
+    their fates before and after; `releases` has the first day of each version of an app. `sent` are rows of tables
+    for policies that are queries.
     """
 
     number: int = 0
@@ -219,6 +220,7 @@ class Tally(msgspec.Struct):
     history: list[Part] = []
     sent: list[bytes] = []
     flows: list[FlowCount] = []
+    shifts: list[ShiftCount] = []
     releases: dict[str, str] = {}
 
 
@@ -341,7 +343,7 @@ class Sum:
             _add_counts(mine_of.marks, stratum.marks)
         self.losses.add(tally.lost)
         mine.sent = [*mine.sent, *tally.sent]
-        self.flows.add(tally.flows, tally.releases)
+        self.flows.add(tally.flows, tally.shifts, tally.releases)
         for part in tally.history:
             self._parts.setdefault(part.name, Part(part.name)).add(part)
         for group in tally.groups:
@@ -352,7 +354,8 @@ class Sum:
     def finish(self) -> Tally:
         """Return the sum, with its groups, largest first."""
         self.tally.lost = self.losses.counts()
-        self.tally.flows, self.tally.releases = self.flows.counts(), self.flows.masked_releases()
+        self.tally.flows, self.tally.shifts = self.flows.counts(), self.flows.shifts()
+        self.tally.releases = self.flows.masked_releases()
         self.tally.history = list(self._parts.values())
         self.tally.groups = sorted(self._groups.values(), key=lambda group: -group.count)
         return self.tally

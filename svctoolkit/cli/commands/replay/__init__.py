@@ -14,6 +14,7 @@ from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.cli.commands.replay._arguments import STAGES, add_arguments
 from svctoolkit.errors import ConfigError, UsageError
+from svctoolkit.releases import release_problems
 
 if TYPE_CHECKING:
     from svctoolkit.pipeline import Stages
@@ -166,6 +167,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
         "tolerance": dict(_tolerance(text) for text in args.tolerance),
         "accept": args.accept,
         "policies": args.policies,
+        "releases": dict(_release(text) for text in args.release) or None,
         "history": args.history,
         "workers": args.workers,
         "scheduler": args.scheduler,
@@ -187,7 +189,7 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
 
     options = _options(args)
     if args.outputs:
-        review = {name: options[name] for name in ("ignore", "tolerance", "accept")}
+        review = {name: options[name] for name in ("ignore", "tolerance", "accept", "releases")}
         return replay.compare(*args.files, **review)
     if args.before is None:
         return replay.replay(args.files, Workspace.load(_workspace_file(args.workspace)), **options)
@@ -255,6 +257,8 @@ def _check(args: argparse.Namespace) -> None:
             raise UsageError(f"--expires {args.expires}: expected a date such as 2027-01-31") from None
         if last < datetime.now(UTC).date():
             raise UsageError(f"--expires {args.expires}: the date is in the past")
+    for text in args.release:
+        _release(text)
     for text in args.report:
         name = text.partition("=")[0]
         if name not in REPORTS.names():
@@ -270,6 +274,13 @@ def _tolerance(text: str) -> tuple[str, float]:
     if not 0 <= number < float("inf"):
         raise UsageError(f"--tolerance {text}: expected a number such as 1e-9")
     return path, number
+
+
+def _release(text: str) -> tuple[str, str]:
+    day, name = _inputs.assignment("--release", text, "DAY=NAME, such as 2026-05-17=2.4.0")
+    for _, problem in release_problems({name: day}):
+        raise UsageError(f"--release: {problem}")
+    return name, day
 
 
 def _write_reports(args: argparse.Namespace, result: Replayed | Comparison, breaches: Sequence[Breach]) -> None:

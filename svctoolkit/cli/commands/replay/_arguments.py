@@ -99,6 +99,14 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
         help="report what the events cost by the prices and limits in this file (prices.yaml), also --before",
     )
     group.add_argument(
+        "--release",
+        action="append",
+        default=[],
+        metavar="DAY=NAME",
+        help="mark a release in pictures, such as 2026-05-17=2.4.0; may be repeated "
+        "(default: `releases` of the workspace, or app versions in the events)",
+    )
+    group.add_argument(
         "--mask-personal", action="store_true", help="mask names, e-mail addresses and other personal data"
     )
     group.add_argument(
