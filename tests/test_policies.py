@@ -16,6 +16,7 @@ from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 from svctoolkit.events import samples, track
 from svctoolkit.policies import Arrival, Policies
+from svctoolkit.policies.arrivals import Sent
 from svctoolkit.policies.paths import has_value, number_at, values_at
 from svctoolkit.policies.propose import propose
 from svctoolkit.pytest_plugin import assert_policies
@@ -70,6 +71,13 @@ def test_personal_data_is_found_wherever_it_is(payload: Any, said: list[str]) ->
         ("+٠١٧٠١٢٣٤٥٦٧٨", "telephone"),
         ({"home_phone": "0170 123"}, "telephone"),
         ({"tel": {"number": "0170 123"}}, "telephone"),
+        ({"tel": "555-1234"}, "telephone"),
+        ('said "call":01701234567, twice', "telephone"),
+        ({"note": "555-1234"}, ""),
+        ({"phone": "on 2024-05-01"}, ""),
+        ("due 2024-05-01", ""),
+        ("52.5200066", ""),
+        ("203.0.113.24", ""),
         (0.23999999999999996, ""),
         ([51.50735091, -0.12775830], ""),
         ("2024-05-01T12:00:00.000Z", ""),
@@ -427,6 +435,12 @@ def test_proposed_policies_are_true_today_and_not_of_a_change() -> None:
     assert {breach.condition for breach in breached} == {"hosts", "no_personal at hook", "agree"}
 
 
+def test_a_value_in_another_object_is_missing() -> None:
+    found = texts({"required": {"at": {"ga4": ["a.e"]}}}, body(a=[], b={"e": 1}))
+
+    assert found == ["required: ga4: a.e is missing (E)"]
+
+
 @pytest.mark.parametrize(
     ("payload", "total"),
     [
@@ -437,13 +451,14 @@ def test_proposed_policies_are_true_today_and_not_of_a_change() -> None:
         ({"body": {"JSON": {"note": r"[\"total\":7]", "total": 5}}}, 5),
         ({"body": {"JSON": {"deep": '{"more": "{\\"total\\": 5}"}'}}}, 5),
         ({"body": {"JSON": {"total": [None, 5]}}}, None),
+        ({"body": {"JSON": {"in": {"brace": "{", "total": 5}}}}, 5),
     ],
 )
 def test_values_in_texts_are_found_where_they_are(payload: Any, total: Any) -> None:
     """Also if a text looks like JSON, or has quotes; the fast search and the visit of each value agree."""
     arrival = Arrival("a", [payload])
 
-    assert number_at(arrival, "total") in (None, total)
+    assert number_at(arrival.plain, "total") in (None, total)
     assert values_at(arrival, "total")[0][1] == total
     assert has_value(arrival, "total")
     assert values_at(arrival, "body.nothing") == []
@@ -454,7 +469,9 @@ _LEAVES: Sequence[Any] = (
     None, True, 5, 5.5, 491511234567, "", "5", "jo@mail.example", "jo%40mail.example", '["jo\\u0040mail.example"]',
     "+49 151 1234567", "0151/1234567", "4111 1111 1111 1111", "/4111111111111111", "2024-05-01T12:00:00.000Z",
     "p-000000000123", "Chrome/126.0.0.0 Safari/537.36 (KHTML)", 'say "total":7', "[1,2]", "[no JSON", "{}", "ü", "a\\b",
-    "(555) 010-9999", "6f0c3a52-6f0d-4a3e-9a51-000000000000", "d41d8cd98f00b204e9800998ecf8427e",
+    "(555) 010-9999", "555-1234", "due 2024-05-01", 'said "call":01701234567, twice', "203.0.113.24", "52.5200066",
+    [float("nan")], "tel.\n0170 1234567", {"home_phone": "555-1234"}, "\ud800", 10**30,
+    "6f0c3a52-6f0d-4a3e-9a51-000000000000", "d41d8cd98f00b204e9800998ecf8427e",
 )  # fmt: skip
 
 
@@ -491,11 +508,17 @@ def test_a_search_of_the_json_finds_what_a_visit_of_each_value_finds(seed: int) 
     )
     random, event = Random(seed), {"type": "track", "event": "Order", "messageId": "m"}
     found = 0
+    batch: list[list[tuple[str, list[Any]]]] = []
     for _ in range(100):
         forms = {form: {random.choice(_MEMBERS): _random_json(random)} for form in ("JSON", "JSON_ARRAY", "FORM")}
         payload = {"endpoint": "https://x.example", "body": {**forms, "XML": _random_json(random)}}
         payloads = [("a", [payload]), ("b", [_random_json(random), payload])]
+        batch.append(payloads)
         searched = list(policies.check(event, [Arrival(*each) for each in payloads]))
         assert searched == list(policies.check(event, [_Visited(*each) for each in payloads]))
         found += len(searched)
     assert found > 50
+    sent = {key: Sent(key, [dict(of)[key] for of in batch], [()] * len(batch)) for key in ("a", "b")}
+    together = sorted(policies.check_batch([event] * len(batch), sent), key=lambda each: each[0])
+    alone = [[*policies.check(event, [Arrival(*each) for each in of])] for of in batch]
+    assert together == [(number, breach) for number, of in enumerate(alone) for breach in of]

@@ -9,7 +9,8 @@ no_personal: ga4: body.JSON.params.search_term has an e-mail address (Search)
 
 from __future__ import annotations
 
-from svctoolkit.policies._contract import Arrival, Finding, PolicyKind, Whole, WholeCheck
+from svctoolkit.policies._contract import Finding, PolicyKind, Whole, WholeCheck
+from svctoolkit.policies.arrivals import Arrival
 from svctoolkit.policies.breach import PolicyBreach
 from svctoolkit.policies.kinds import KINDS
 from svctoolkit.policies.policies import Policies

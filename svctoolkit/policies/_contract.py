@@ -5,71 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
 from typing import TypeAlias
 
-import msgspec
-
 from svctoolkit.json_types import Json
+from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.tables import Tables
-from svctoolkit.results.texts import open_json, open_texts, with_raw_texts
-from svctoolkit.simulations import Loss
-
-_encoder = msgspec.json.Encoder()
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """What one event becomes at a destination (by key): its payloads, or rows of tables for a warehouse.
-
-    `losses` is what a simulated destination lost of it.
-    """
-
-    destination: str
-    payloads: Sequence[Json]
-    losses: Sequence[Loss] = field(default=())
-
-    @cached_property
-    def plain(self) -> bytes | None:
-        """The payloads as JSON in which each quote begins or ends a text, so that `"name":` is always a member.
-
-        JSON inside texts is opened. None if any character is escaped then.
-        """
-        if self._encoded is None or b"\\" not in self._encoded:
-            return self._encoded
-        opened = open_json(self._encoded)
-        return None if b"\\" in opened else opened
-
-    @cached_property
-    def text(self) -> bytes | None:
-        """The payloads as JSON, to be searched, which is much faster than to visit each value.
-
-        Quotes of JSON inside texts are not escaped there. So what looks like a member may be text: look at the value
-        itself before you believe it. None if other characters are escaped: a search could miss them.
-        """
-        if self._encoded is None or b"\\" not in self._encoded:
-            return self._encoded
-        text = self._encoded.replace(b'\\"', b'"')
-        return None if b"\\" in text else text
-
-    def lacks(self, name: str) -> bool:
-        """Whether no member of the payloads has this name for certain, also not in JSON inside texts."""
-        return (
-            self._encoded is not None and name.isascii() and name.isidentifier() and name.encode() not in self._encoded
-        )
-
-    @cached_property
-    def _encoded(self) -> bytes | None:
-        """The payloads as JSON. Texts that are JSON are opened where destinations expect them: see `with_raw_texts`."""
-        try:
-            return _encoder.encode([with_raw_texts(payload) for payload in self.payloads])
-        except (TypeError, ValueError, RecursionError):
-            return None
-
-    @cached_property
-    def opened(self) -> list[Json]:
-        """The payloads, with objects and lists instead of texts that are their JSON."""
-        return [open_texts(payload) for payload in self.payloads]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +32,20 @@ class Finding:
 
 #: Checks one event and what arrived of it.
 Check: TypeAlias = Callable[[Mapping[str, Json], Sequence[Arrival]], Iterator[Finding]]
+#: Returns the positions of events for which a check may find something; what was sent is by destination.
+Screen: TypeAlias = Callable[[Sequence[Mapping[str, Json]], Mapping[str, Sent]], Iterable[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenedCheck:
+    """Checks one event, and searches many at once for those that need the check: nearly all events keep policies.
+
+    `early` searches what was sent to one destination (by key) while it is still in the CPU cache, for `screen`.
+    """
+
+    check: Check
+    screen: Screen
+    early: Callable[[str, Sent], None] = lambda _destination, _sent: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,5 +87,5 @@ class PolicyKind:
 
     help: str
     schema: Mapping[str, Json]
-    make: Callable[[Json], Check | WholeCheck]
+    make: Callable[[Json], Check | ScreenedCheck | WholeCheck]
     destinations: Callable[[Json], Iterable[str]] = lambda _options: ()

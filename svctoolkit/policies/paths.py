@@ -9,7 +9,7 @@ from itertools import islice
 
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
-from svctoolkit.policies._contract import Arrival
+from svctoolkit.policies.arrivals import Arrival
 from svctoolkit.results.lineage import Path, dotted_path
 from svctoolkit.results.texts import content_of, open_texts
 
@@ -18,6 +18,7 @@ _NESTED = (dict, list)
 _OPENING = frozenset("{[ \t\r\n")  # how a text that is JSON can begin
 _NAME = re.compile(r"[A-Za-z0-9_$-]+")
 _TEXT = re.compile(rb'"[^"]*"')
+_NOTHING = (b"null", b'""')
 _BRACE = re.compile(rb"[{}]")
 _SCALAR = re.compile(rb'\s*(""|"[^"]?|[^"{\[,}\]\s]+)')
 
@@ -135,45 +136,57 @@ def _members(steps: str) -> list[bytes]:
 
 def has_value(arrival: Arrival, steps: str) -> bool:
     """Return whether a value at these steps is neither null nor an empty text."""
-    scalar = _scalar_at(arrival, steps)
+    scalar = _scalar_at(arrival.plain, steps)
     if scalar:
-        return scalar not in (b"null", b'""')
+        return scalar not in _NOTHING
     return any(value not in (None, "") for _, value in values_at(arrival, steps))
 
 
-def number_at(arrival: Arrival, steps: str) -> float | None:
+def has_scalar(plain: bytes | None, steps: str) -> bool:
+    """Return whether a search finds a value at these steps that is neither null nor an empty text.
+
+    `plain` is that of an `Arrival`. If nothing is found, the payloads have to be opened.
+    """
+    scalar = _scalar_at(plain, steps)
+    return bool(scalar) and scalar not in _NOTHING
+
+
+def number_at(plain: bytes | None, steps: str) -> float | None:
     """Return the number at these steps if it can be read without opening the payloads; else None."""
     try:
-        return float(_scalar_at(arrival, steps))
+        return float(_scalar_at(plain, steps))
     except ValueError:
         return None
 
 
 def _is_directly_inside(between: bytes) -> bool:
-    """Return whether the JSON between two members, without its texts, opens one object and never closes it."""
+    """Return whether the JSON between two members opens one object and never closes it."""
+    if not between.startswith(b"{"):  # the first member has no object: the other is in one that follows
+        return False
+    if between.find(b"{", 1) < 0 and b"}" not in between:
+        return True
     depth = 0
-    for brace in _BRACE.findall(between):
+    for brace in _BRACE.findall(_TEXT.sub(b"", between)):
         depth += 1 if brace == b"{" else -1
         if depth < 1:
             return False
     return depth == 1
 
 
-def _scalar_at(arrival: Arrival, steps: str) -> bytes:
+def _scalar_at(plain: bytes | None, steps: str) -> bytes:
     """Return the JSON of a scalar at these steps (of a text, its beginning), if it is found by a search for them.
 
     Empty if there are several such members, or none: the payloads have to be opened then.
     """
-    text, start = arrival.plain, 0
-    if text is None:
+    if plain is None:
         return b""
-    members = _members(steps)
-    for number, member in enumerate(members):
-        at = text.find(member, start)
-        if at < 0 or text.find(member, at + 1) >= 0 or text.find(member, 0, start) >= 0:
+    members, start = _members(steps), 0
+    for member in members:
+        at = plain.find(member)
+        if at < start or plain.find(member, at + 1) >= 0:
             return b""
-        if number and not _is_directly_inside(_TEXT.sub(b"", text[start:at])):
+        if start and not _is_directly_inside(plain[start:at]):
             return b""
         start = at + len(member)
-    scalar = _SCALAR.match(text, start) if members else None
+    scalar = _SCALAR.match(plain, start) if members else None
     return scalar[1] if scalar else b""

@@ -12,7 +12,8 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Arrival, Check, Finding, Whole, WholeCheck
+from svctoolkit.policies._contract import Check, Finding, ScreenedCheck, Whole, WholeCheck
+from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.breach import PolicyBreach, Severity
 from svctoolkit.policies.kinds import KINDS
 from svctoolkit.policies.tables import reads_of
@@ -53,7 +54,7 @@ class _Accepted:
 class _Policy:
     name: str
     kind: str
-    check: Check | WholeCheck
+    check: Check | ScreenedCheck | WholeCheck
     severity: Severity
     owner: str
     accepted: Sequence[_Accepted]
@@ -163,14 +164,53 @@ class Policies:
         mask: Callable[[Json], Json] = lambda value: value,
     ) -> Iterator[PolicyBreach]:
         """Yield the policies that do not hold for an event and what arrived of it. `mask` hides secrets in values."""
-        of = Event(event)
-        name = of.name or of.type
+        for policy in self._policies:
+            yield from self._broken(policy, event, arrivals, mask)
+
+    def check_batch(
+        self, events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]
+    ) -> Iterator[tuple[int, PolicyBreach]]:
+        """Yield what `check` yields for each of several events, with the event's position, policy by policy.
+
+        `sent` is what arrived of them, by destination. Nearly all events are only searched.
+        """
         for policy in self._policies:
             check = policy.check
-            if not isinstance(check, WholeCheck):
-                for finding in check(event, arrivals):
-                    if not self._is_accepted(policy, finding, name):
-                        yield _breach(policy, finding, name, of.id, mask)
+            everything = range(len(events))
+            found = check.screen(events, sent) if isinstance(check, ScreenedCheck) else everything
+            for position in sorted({*found}) if not isinstance(check, WholeCheck) else ():
+                arrivals = [arrival for of in sent.values() if (arrival := of.arrival(position)) is not None]
+                for breach in self._broken(policy, events[position], arrivals):
+                    yield position, breach
+
+    def search(self, destination: str, sent: Sent) -> None:
+        """Search what was sent to a destination for `check_batch`: right after the mapping, this is much faster."""
+        for policy in self._policies:
+            if isinstance(policy.check, ScreenedCheck):
+                policy.check.early(destination, sent)
+
+    def about(self, destination: str) -> bool:
+        """Return whether a policy needs to see what is sent to a destination."""
+        of_events = (policy for policy in self._policies if not isinstance(policy.check, WholeCheck))
+        return destination in self.reads or any(
+            not policy.destinations or destination in policy.destinations for policy in of_events
+        )
+
+    def _broken(
+        self,
+        policy: _Policy,
+        event: Mapping[str, Json],
+        arrivals: Sequence[Arrival],
+        mask: Callable[[Json], Json] = lambda value: value,
+    ) -> Iterator[PolicyBreach]:
+        check = policy.check.check if isinstance(policy.check, ScreenedCheck) else policy.check
+        if isinstance(check, WholeCheck):
+            return
+        of = Event(event)
+        name = of.name or of.type
+        for finding in check(event, arrivals):
+            if not self._is_accepted(policy, finding, name):
+                yield _breach(policy, finding, name, of.id, mask)
 
     def check_whole(
         self, whole: Whole, mask: Callable[[Json], Json] = lambda value: value

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.policies._contract import Arrival
+from svctoolkit.policies.arrivals import Arrival
 from svctoolkit.policies.paths import leaves
 from svctoolkit.policies.policies import Policies
 from svctoolkit.workspace import Workspace

@@ -58,7 +58,11 @@ def with_raw_texts(payload: Json) -> Json:
     for form, content in body.items():
         if type(content) is dict and len(content) == 1:  # `JSON_ARRAY: {batch: ...}`
             ((name, text),) = content.items()
-            if type(text) is str and text[:1] in _OPENS and (raw := _raw_of(text)) is not None:
+            if type(text) is not str or text[:1] not in _OPENS:
+                continue
+            # A batch is JSON that a mapping has encoded; other texts may be of an event.
+            raw = msgspec.Raw(text) if name == "batch" and form == "JSON_ARRAY" else _raw_of(text)
+            if raw is not None:
                 changed[form] = {name: raw}
     return {**payload, "body": {**body, **changed}} if changed else payload
 

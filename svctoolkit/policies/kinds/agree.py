@@ -7,12 +7,13 @@ from typing import Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
+from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
+from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.paths import has_value, number_at, values_at
 from svctoolkit.policies.shares import share
 
 
-def make(options: Json) -> Check:
+def make(options: Json) -> ScreenedCheck:
     """Return the check. Raises `ConfigError` for a value that is not `destination.path`, or a negative tolerance."""
     places = [_place(text) for text in options["values"]]
     tolerance = share(options.get("tolerance", 0))
@@ -21,7 +22,7 @@ def make(options: Json) -> Check:
     def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         by_key = {arrival.destination: arrival for arrival in arrivals}
         wanted = [(by_key[destination], steps) for destination, steps in places if destination in by_key]
-        if len(wanted) < 2 or _are_alike_numbers(wanted, tolerance):
+        if len(wanted) < 2 or _are_alike_numbers([(arrival.plain, steps) for arrival, steps in wanted], tolerance):
             return
         if on is not None and not has_value(Arrival("", [event]), on):
             return
@@ -32,10 +33,20 @@ def make(options: Json) -> Check:
         if any(value is not None for _, _, value in found):
             yield from _differences(found, tolerance)
 
-    return check
+    def screen(events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
+        columns = [(sent[key].plain, steps) for key, steps in places if key in sent]
+        for position in range(len(events)):
+            if not _are_alike_numbers([(plain[position], steps) for plain, steps in columns], tolerance):
+                yield position
+
+    def early(key: str, sent: Sent) -> None:
+        if any(key == destination for destination, _ in places):
+            sent.search()
+
+    return ScreenedCheck(check, screen, early)
 
 
-def _are_alike_numbers(wanted: Sequence[tuple[Arrival, str]], tolerance: float) -> bool:
+def _are_alike_numbers(wanted: Sequence[tuple[bytes | None, str]], tolerance: float) -> bool:
     """Return whether all values can be read as numbers without opening payloads, and agree: as nearly always."""
     first = number_at(*wanted[0])
     if first is None:

@@ -8,10 +8,11 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
+from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
+from svctoolkit.policies.arrivals import Arrival, Sent
 
 
-def make(options: Json) -> Check:
+def make(options: Json) -> ScreenedCheck:
     """Return the check. `*` in a host stands for any characters."""
     allowed = [host.lower() for host in options]
 
@@ -21,13 +22,25 @@ def make(options: Json) -> Check:
 
     def check(_event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         for arrival in arrivals:
-            for payload in arrival.payloads:
-                address = payload.get("endpoint") if isinstance(payload, Mapping) else None
-                host = _host(address) if isinstance(address, str) and address else None
-                if host is not None and not is_allowed(host):
+            for address in filter(None, map(_address, arrival.payloads)):
+                host = _host(address)
+                if not is_allowed(host):
                     yield Finding(arrival.destination, "endpoint", f"goes to {host}", address)
 
-    return check
+    def screen(_events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
+        for of in sent.values():
+            addresses = [[*map(_address, payloads)] for payloads in of.payloads]
+            used = {address for of_event in addresses for address in of_event}
+            bad = {address for address in used if address and not is_allowed(_host(address))}
+            if bad:
+                yield from (position for position, of_event in enumerate(addresses) if not bad.isdisjoint(of_event))
+
+    return ScreenedCheck(check, screen)
+
+
+def _address(payload: Json) -> str:
+    address = payload.get("endpoint") if isinstance(payload, Mapping) else None
+    return address if isinstance(address, str) else ""
 
 
 @lru_cache(maxsize=1024)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from svctoolkit import personal
 from svctoolkit.json_types import Json
 from svctoolkit.personal import Kind
-from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
+from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
+from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.paths import ends_with, general_path, named_leaves, texts_with
 from svctoolkit.secrets import MASK
 
@@ -30,7 +31,7 @@ _NOT_DATA = (("endpoint",), ("headers",))
 _FORMS: Final = frozenset({"email", "phone", "card"})  # the kinds of which every value has a form
 
 
-def make(options: Json) -> Check:
+def make(options: Json) -> ScreenedCheck:
     """Return the check. `kinds` default to e-mail addresses, telephone and card numbers."""
     destinations, kinds = options.get("destinations"), options.get("kinds", ["email", "phone", "card"])
     excepted, have_forms = options.get("except", []), _FORMS.issuperset(kinds)
@@ -45,16 +46,28 @@ def make(options: Json) -> Check:
                     if not any(ends_with(finding.path, steps) for steps in excepted):
                         yield finding
 
-    return check
+    def candidates(key: str, sent: Sent) -> Iterable[int]:
+        if destinations is not None and key not in destinations:
+            return ()
+        return sent.may_have(kinds) if have_forms else range(len(sent.payloads))
+
+    def screen(_events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
+        for key, of in sent.items():
+            yield from candidates(key, of)
+
+    def early(key: str, sent: Sent) -> None:
+        candidates(key, sent)
+
+    return ScreenedCheck(check, screen, early)
 
 
 def _may_be_present(text: bytes | None, kinds: Sequence[str]) -> Sequence[str]:
     """Return the kinds that payloads may have: to search their JSON takes a fraction of the time of a closer look."""
     if text is None:
         return kinds
-    numbers = [kind for kind in kinds if kind != "email"]
-    present = ["email"] if "email" in kinds and personal.may_have(["email"], text) else []
-    return [*present, *numbers] if numbers and personal.may_have(numbers, text) else present
+    numbers, line = [kind for kind in kinds if kind != "email"], text.replace(b"\n", b" ")
+    present = ["email"] if "email" in kinds and personal.lines_with(["email"], line) else []
+    return [*present, *numbers] if numbers and personal.lines_with(numbers, line) else present
 
 
 def _findings(destination: str, payload: Json, kinds: Sequence[str]) -> Iterator[Finding]:
@@ -79,7 +92,7 @@ def _kinds(value: Json, name: str, owner: str, kinds: Sequence[str]) -> dict[str
         found["card"] = None
 
     def collect(item: Any, kind: Kind) -> Any:
-        if kind in kinds and MASK not in str(item) and _fits(str(item).strip(), kind):
+        if kind in kinds and MASK not in str(item) and _fits(item, kind):
             found[kind] = None
         return MASK if kind == "ip" else item  # its digits look like a telephone number
 
@@ -89,12 +102,13 @@ def _kinds(value: Json, name: str, owner: str, kinds: Sequence[str]) -> dict[str
     return found
 
 
-def _fits(text: str, kind: Kind) -> bool:
-    """Return whether the form of a text allows its kind: a member called `email` may hold a hash or a flag."""
+def _fits(value: str | float, kind: Kind) -> bool:
+    """Return whether the form of a value allows its kind: a member called `email` may hold a hash or a flag."""
+    if kind == "phone":
+        return isinstance(value, str) and bool(personal.phone_in(value))
+    text = str(value).strip()
     if kind == "email":
         return personal.is_email(text) or personal.is_email(text.replace("%40", "@"))
-    if kind == "phone":
-        return sum(map(str.isdigit, text)) >= 7 and (text.startswith(("+", "0", "(")) or not text.isdigit())
     return bool(text) and not personal.is_hash(text)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
+from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
+from svctoolkit.policies.arrivals import Arrival, Sent
 
 
-def make(options: Json) -> Check:
+def make(options: Json) -> ScreenedCheck:
     """Return the check. Without `destinations`, it is about every simulated one."""
     destinations = options.get("destinations")
 
@@ -18,7 +19,11 @@ def make(options: Json) -> Check:
                 for loss in {loss.rule: loss for loss in arrival.losses}.values():
                     yield Finding(arrival.destination, "", f"{loss.what} by {loss.rule}: {loss.says}", loss.value)
 
-    return check
+    def screen(_events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
+        for of in sent.values():
+            yield from (position for position, losses in enumerate(of.losses) if losses)
+
+    return ScreenedCheck(check, screen)
 
 
 kind = PolicyKind(

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Arrival, Check, Finding, PolicyKind
-from svctoolkit.policies.paths import has_value
+from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
+from svctoolkit.policies.arrivals import Arrival, Sent
+from svctoolkit.policies.paths import has_scalar, has_value
 
 
-def make(options: Json) -> Check:
+def make(options: Json) -> ScreenedCheck:
     """Return the check. A value that is null or an empty text is missing, too."""
     name, at = options.get("event"), options["at"]
 
@@ -22,7 +23,19 @@ def make(options: Json) -> Check:
                 if not has_value(arrival, steps):
                     yield Finding(arrival.destination, steps, "is missing")
 
-    return check
+    def screen(events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
+        columns = [(sent[key].plain, places) for key, places in at.items() if key in sent]
+        for position, event in enumerate(events):
+            if name is not None and Event(event).name != name:
+                continue
+            if not all(has_scalar(plain[position], steps) for plain, places in columns for steps in places):
+                yield position
+
+    def early(key: str, sent: Sent) -> None:
+        if key in at:
+            sent.search()
+
+    return ScreenedCheck(check, screen, early)
 
 
 kind = PolicyKind(

@@ -57,9 +57,7 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
             _ledger(engine, destination, source).add(batch.records, zip(old, new, differences, strict=True))
             to = after.route(destination)
             if engine.police is not None and to is not None:
-                for record, of in zip(batch.records, new, strict=True):
-                    if of.passage is not None:
-                        engine.police.see(destination, record, of.passage, to.masker)
+                engine.police.see(destination, [of.passage for of in new], to.masker)
             if engine.history is not None:
                 for record, of in zip(batch.records, new, strict=True):
                     engine.history.count(record.event, destination, of.status)

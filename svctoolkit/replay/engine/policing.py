@@ -8,7 +8,8 @@ from pathlib import Path
 from svctoolkit.causes import text_template
 from svctoolkit.history import History
 from svctoolkit.pipeline import Passage
-from svctoolkit.policies import Arrival, Policies, PolicyBreach, Whole
+from svctoolkit.policies import Policies, PolicyBreach, Whole
+from svctoolkit.policies.arrivals import Sent
 from svctoolkit.policies.tables import Sheets, Tables
 from svctoolkit.replay.engine.ledger import Book
 from svctoolkit.replay.records.record import Record, paths_of
@@ -21,32 +22,40 @@ class Police:
 
     def __init__(self, book: Book, policies: Policies) -> None:
         self._book, self._policies = book, policies
-        self._arrivals: dict[int, list[Arrival]] = {}
+        self._sent: dict[str, Sent] = {}
         self._maskers: dict[str, Masker] = {}
         self._sheets = Sheets(policies.reads)
 
-    def see(self, destination: str, record: Record, passage: Passage, masker: Masker) -> None:
-        """Add what arrived of an event at a destination."""
-        payloads = [payload for result in passage.results if not result.error for payload in result.payloads]
-        if payloads:
+    def see(self, destination: str, passages: Sequence[Passage | None], masker: Masker) -> None:
+        """Add what arrived of the events of a batch at a destination."""
+        if not self._policies.about(destination):
+            return
+        payloads = [
+            [payload for result in passage.results if not result.error for payload in result.payloads]
+            if passage
+            else ()
+            for passage in passages
+        ]
+        if any(payloads):
+            losses = [tuple(passage.lost or ()) if passage else () for passage in passages]
+            sent = self._sent[destination] = Sent(destination, payloads, losses)
             self._maskers[destination] = masker
-            arrival = Arrival(destination, payloads, tuple(passage.lost or ()))
-            self._arrivals.setdefault(id(record), []).append(arrival)
+            self._policies.search(destination, sent)
 
     def check(self, records: Sequence[Record]) -> None:
         """Check the events that have arrived at all their destinations, and forget them."""
-        for record in records:
-            arrivals = self._arrivals.get(id(record), ())
-            for arrival in arrivals:
-                mask = self._maskers[arrival.destination].mask
-                self._sheets.add(record.event, record.place, arrival.destination, arrival.payloads, mask)
-            broken: dict[tuple[str, str], None] = {}
-            for breach in self._policies.check(record.event, arrivals):
-                self._add(record, breach)
-                broken[breach.policy, breach.destination] = None
-            for policy, destination in broken:
-                self._book.sum.breach(policy, destination)
-        self._arrivals.clear()
+        for destination, sent in self._sent.items():
+            if destination in self._policies.reads:
+                mask = self._maskers[destination].mask
+                for record, payloads in zip(records, sent.payloads, strict=True):
+                    self._sheets.add(record.event, record.place, destination, payloads, mask)
+        broken: dict[tuple[int, str, str], None] = {}
+        for position, breach in self._policies.check_batch([record.event for record in records], self._sent):
+            self._add(records[position], breach)
+            broken[position, breach.policy, breach.destination] = None
+        for _, policy, destination in broken:
+            self._book.sum.breach(policy, destination)
+        self._sent.clear()
 
     def finish(self) -> list[bytes]:
         """Return what was sent since the last call, for policies about all events together."""

@@ -32,13 +32,14 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
         if passages is None or route is None:
             return
         origin = side.source(batch.source)
+        if engine.police is not None:
+            with engine.timer("policies"):
+                engine.police.see(destination, passages, route.masker)
         with engine.timer("rows"):
             before, decides = len(engine.rows["item"]), partial(engine.decision, side, batch.source)
             for record, passage in zip(batch.records, passages, strict=True):
                 _count(engine, record, passage, route, decides)
                 _count_flow(engine, record, passage, origin.key if origin else "", destination)
-                if engine.police is not None:
-                    engine.police.see(destination, record, passage, route.masker)
                 if engine.history is not None:
                     engine.history.count(record.event, destination, passage.fate.status)
                 if engine.job.rows:
