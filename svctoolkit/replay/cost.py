@@ -20,6 +20,7 @@ from svctoolkit.replay.engine.engine import time_of
 from svctoolkit.replay.engine.sides import select
 from svctoolkit.replay.inputs import Events
 from svctoolkit.replay.requests import sent_to, valid_events
+from svctoolkit.replay.review.amounts import Amounts
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -120,6 +121,12 @@ class Costs(tuple[CostLine, ...]):
         """The price of the earlier side; None without one."""
         earlier = [line.price_before for line in self if line.price_before is not None]
         return sum(earlier) if earlier else None
+
+    @property
+    def amounts(self) -> Amounts:
+        """The totals that conditions are about: see `Replayed.breaches`."""
+        exceeded = sum(len(line.limits) for line in self)
+        return Amounts(self.total, self.total_before, exceeded, self.currency)
 
     def __repr__(self) -> str:
         return "\n".join(self._lines())

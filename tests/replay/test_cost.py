@@ -13,6 +13,7 @@ from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay import cost
 from svctoolkit.replay.cost import _Users
+from svctoolkit.replay.review.amounts import Amounts
 
 EVENTS = [
     {
@@ -116,3 +117,72 @@ def test_many_users_are_counted_within_a_percent_in_limited_memory() -> None:
         users.add(f"u{number}")
         users.add(f"u{number // 2}")
     assert users.count == pytest.approx(120_000, rel=0.015)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("cost>100", ""),
+        ("cost>60 and cost<70", "cost is 67.50 EUR and cost is 67.50 EUR"),
+        ("over_limit", "2 limits exceeded"),
+        ("cost>100 or failed>=0", "failed>=0: about 0"),
+    ],
+)
+def test_a_replay_fails_on_its_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], condition: str, said: str
+) -> None:
+    """Alone, and together with other conditions."""
+    (tmp_path / "events.ndjson").write_text("\n".join(map(json.dumps, EVENTS)))
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
+    command = ["replay", str(tmp_path / "events.ndjson"), "--workspace", str(tmp_path / "workspace.yaml")]
+
+    code = main([*command, "--prices", str(prices(tmp_path)), "--fail-on", condition, "--sample", "0.5"])
+
+    assert code == (1 if said else 0)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("cost_change>10%", "cost_change>10%: cost changes by +1.25e+03% (5.00 -> 67.50 EUR)"),
+        ("cost-change>=62.5", "cost-change>=62.5: cost changes by +62.50 EUR (5.00 -> 67.50 EUR)"),
+        ("cost_change>2000%", ""),
+        ("cost_change<0", ""),
+    ],
+)
+def test_a_comparison_fails_on_a_change_of_the_cost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], condition: str, said: str
+) -> None:
+    (tmp_path / "events.ndjson").write_text("\n".join(map(json.dumps, EVENTS)))
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
+    (tmp_path / "old.yaml").write_text("\n".join(line for line in WORKSPACE.split("\n") if "BRAZE" not in line))
+    sides = ["--workspace", str(tmp_path / "workspace.yaml"), "--before", str(tmp_path / "old.yaml")]
+    command = ["replay", str(tmp_path / "events.ndjson"), *sides, "--prices", str(prices(tmp_path))]
+
+    code = main([*command, "--fail-on", condition])
+
+    assert code == (1 if said else 0)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--fail-on", "cost>1"], "'cost' needs prices"),
+        (["--prices", "prices.yaml", "--fail-on", "cost_change>1%"], "'cost_change' needs prices and an earlier side"),
+        (["--prices", "prices.yaml", "--fail-on", "cost>1%"], "'cost' has no share: leave out the %"),
+    ],
+)
+def test_conditions_about_the_cost_that_cannot_be_checked_are_errors(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    (tmp_path / "events.ndjson").write_text("\n".join(map(json.dumps, EVENTS)))
+
+    assert main(["replay", str(tmp_path / "events.ndjson"), *options]) == 4
+    assert said in capsys.readouterr().err
+
+
+def test_anything_is_more_than_any_share_of_nothing() -> None:
+    assert Amounts(5.0, 0.0, 0).amount("cost_change", is_share=True)[0] == float("inf")
+    assert Amounts(0.0, 0.0, 0).amount("cost_change", is_share=True)[0] == 0

@@ -24,6 +24,7 @@ from svctoolkit.replay.results.pages import write_page
 from svctoolkit.replay.results.plots import ComparisonPlots, ReplayPlots
 from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
 from svctoolkit.replay.review.accepted import Accepted, Exceeded, exceeded, write_accepted
+from svctoolkit.replay.review.amounts import Amounts
 from svctoolkit.replay.review.terms import Breach, Conditions
 from svctoolkit.replay.tally.differences import KINDS
 from svctoolkit.replay.tally.estimates import Estimate, estimates
@@ -234,7 +235,7 @@ class _Result(Displayed, ArrowOut):
         if self._folder is not None:
             self._folder.mark_judged()
 
-    def breaches(self, conditions: str, *, total: bool = False) -> list[Breach]:
+    def breaches(self, conditions: str, *, total: bool = False, amounts: Amounts | None = None) -> list[Breach]:
         """Return the conditions that are met, with their numbers: `result.breaches("changed>1% or lost>0")`.
 
         After a sample, the numbers are estimates for all events. Conditions that they leave undecided are included,
@@ -250,14 +251,15 @@ class _Result(Displayed, ArrowOut):
         `folded` are what simulated destinations do.
 
         After a resumed run, conditions are about the events that have not passed yet (see `mark_judged`), or about all
-        of them with `total`. Raises `ConfigError` for invalid conditions.
+        of them with `total`. `amounts` are those of `cost(...)`, for `cost`, `cost_change` (of a comparison) and
+        `over_limit`. Raises `ConfigError` for invalid conditions.
         """
         tally = self.tally if total or self._new is None else self._new
-        given = Conditions(conditions, compares=isinstance(self, Comparison))
+        given = Conditions(conditions, compares=isinstance(self, Comparison), priced=amounts is not None)
         if not conditions.strip():
             return []
         doubts = unreliable(self.unread, self.exceeded, self.sourceless, self.source_rules)
-        return [*self.policy_breaches, *doubts, *given.breaches(tally, self.sample)]
+        return [*self.policy_breaches, *doubts, *given.breaches(tally, self.sample, amounts)]
 
     @property
     def policy_breaches(self) -> list[Breach]:

@@ -1,7 +1,8 @@
 """Failure conditions for a result: `changed>1% or new_failures>0 or lost>0`.
 
 A number counts events over all destinations. A share is relative to the events of one destination, and any destination
-can meet the condition. `and` has precedence over `or`, a comma means `or`, and a word alone means `> 0`.
+can meet the condition. `and` has precedence over `or`, a comma means `or`, and a word alone means `> 0`. What events
+cost is an amount of all destinations together: `cost>100`, `cost_change>10%`.
 
 The numbers of a sample are estimates for all events. A condition is undecided if it is met at one end of the 95%
 interval and not at the other. An undecided condition is a breach: a check never passes by the luck of a sample.
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from svctoolkit.errors import ConfigError, did_you_mean
+from svctoolkit.replay.review.amounts import AMOUNTS, COST_CHANGE, Amounts
 from svctoolkit.replay.review.measures import LOSSES, REJECTED, Measure, measure
 from svctoolkit.replay.tally.differences import KINDS, STATUSES
 from svctoolkit.replay.tally.estimates import Estimate
@@ -63,23 +65,29 @@ class _Term:
 class Conditions:
     """The conditions under which a result fails a check. Raises `ConfigError` for invalid text.
 
-    `compares`: about a comparison. `losses`: only about what simulated destinations lose.
+    `compares`: about a comparison. `losses`: only about what simulated destinations lose. `priced`: there are prices.
     """
 
-    def __init__(self, text: str, *, compares: bool = False, losses: bool = False) -> None:
+    def __init__(self, text: str, *, compares: bool = False, losses: bool = False, priced: bool = False) -> None:
         if losses:
             self._words = _OF_LOSSES
         else:
             more = {NEWLY_LOST: (), PERSONAL: ()}
             self._words = {**_OF_COMPARISON, **more} if compares else {**_OF_LOSSES, **_OF_REPLAY, LOSSY: ()}
+        self._amounts = AMOUNTS[compares] if priced else ()
         clauses = re.split(r",|\bor\b", text) if text.strip() else []
         self._clauses = [(clause.strip(), [self._term(t) for t in re.split(r"\band\b", clause)]) for clause in clauses]
 
-    def breaches(self, tally: Tally, sample: float = 1.0) -> list[Breach]:
+    def breaches(self, tally: Tally, sample: float = 1.0, amounts: Amounts | None = None) -> list[Breach]:
         """Return the conditions that are met or undecided, in order. `sample` is the share that the run was to have."""
         found = []
         for clause, terms in self._clauses:
-            answers = [_answer(term, measure(term.word, self._words.get(term.word, ()), tally)) for term in terms]
+            answers = [
+                _of_amount(term, amounts)
+                if amounts is not None and term.word in self._amounts
+                else _answer(term, measure(term.word, self._words.get(term.word, ()), tally))
+                for term in terms
+            ]
             if any(answer.is_met is False for answer in answers):
                 continue
             needs = max((_needed(sample, answer) for answer in answers if answer.is_met is None), default=0.0)
@@ -91,12 +99,15 @@ class Conditions:
         match = _TERM.fullmatch(text)
         if match is None:
             raise ConfigError(f"{text.strip()!r} is not a condition. Example: changed>1% or new_failures>0")
-        word = match[1].replace("-", "_")
-        if word not in self._words and word != REJECTED:
-            words = [*self._words, REJECTED]
+        word, words = match[1].replace("-", "_"), [*self._words, REJECTED, *self._amounts]
+        if word not in words and word in AMOUNTS[True]:
+            raise ConfigError(f"{match[1]!r} needs prices{' and an earlier side' * (word == COST_CHANGE)}")
+        if word not in words:
             raise ConfigError(
                 f"unknown word {match[1]!r} in a condition; known words: {', '.join(words)}.{did_you_mean(word, words)}"
             )
+        if match[4] and word in self._amounts and word != COST_CHANGE:
+            raise ConfigError(f"{match[1]!r} has no share: leave out the %")
         try:
             bound = float(match[3] or 0)
         except ValueError:
@@ -136,6 +147,11 @@ class _Answer(NamedTuple):
     text: str
     number: Estimate
     bound: float
+
+
+def _of_amount(term: _Term, amounts: Amounts) -> _Answer:
+    number, text = amounts.amount(term.word, is_share=term.is_share)
+    return _Answer(_OPERATORS[term.compare](number, term.bound), text, Estimate(number, 0.0), term.bound)
 
 
 def _answer(term: _Term, measures: Sequence[Measure]) -> _Answer:

@@ -36,7 +36,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.forecast:
         _terminal.out(_plain_lines(_forecast(args)))
         return Exit.OK
-    result, breaches = _decided(args)
+    costs = _costs(args) if args.prices else None
+    result, breaches = _decided(args, costs)
     if args.fail_on or args.fail_on_total or result.policies.items:
         result.verdict = breaches
     if args.html:
@@ -44,7 +45,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.duckdb:
         result.to_duckdb(args.duckdb)
     counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
-    explained, costs = result.contrasts() if args.explain else None, _costs(args) if args.prices else None
+    explained = result.contrasts() if args.explain else None
     _terminal.out(_json_report(result, counts, explained, costs) if args.json else _report(result))
     if explained and not args.json:
         _terminal.out("what these events have in common:\n" + _plain_lines(explained))
@@ -104,7 +105,7 @@ def _replay_webhooks(args: argparse.Namespace) -> int:
     return len(lost)
 
 
-def _decided(args: argparse.Namespace) -> tuple[Replayed | Comparison, list[Breach]]:
+def _decided(args: argparse.Namespace, costs: Costs | None) -> tuple[Replayed | Comparison, list[Breach]]:
     """Return the result and its breaches, of a sample that is large enough to decide the conditions.
 
     Standard input can be read only once, and an output folder belongs to one run: their first sample has to do.
@@ -112,7 +113,7 @@ def _decided(args: argparse.Namespace) -> tuple[Replayed | Comparison, list[Brea
     from svctoolkit.cli import _terminal
 
     result = _result(args)
-    breaches = _breaches(result, args)
+    breaches = _breaches(result, args, costs)
     while result.complete and breaches and all(breach.needs for breach in breaches):
         if args.out or "-" in args.files:
             break
@@ -121,15 +122,16 @@ def _decided(args: argparse.Namespace) -> tuple[Replayed | Comparison, list[Brea
         _terminal.err(f"a sample of {args.sample:.3g} does not decide {open_conditions}; next: {size:.3g}")
         args.sample = size
         result = _result(args)
-        breaches = _breaches(result, args)
+        breaches = _breaches(result, args, costs)
     return result, breaches
 
 
-def _breaches(result: Replayed | Comparison, args: argparse.Namespace) -> list[Breach]:
+def _breaches(result: Replayed | Comparison, args: argparse.Namespace, costs: Costs | None) -> list[Breach]:
+    amounts = None if costs is None else costs.amounts
     breaches = [
         *result.policy_breaches,
-        *result.breaches(args.fail_on),
-        *result.breaches(args.fail_on_total, total=True),
+        *result.breaches(args.fail_on, amounts=amounts),
+        *result.breaches(args.fail_on_total, total=True, amounts=amounts),
     ]
     return list(dict.fromkeys(breaches))
 
@@ -236,7 +238,7 @@ def _check(args: argparse.Namespace) -> None:
     from svctoolkit.replay import REPORTS, Conditions
 
     for conditions in (args.fail_on, args.fail_on_total):
-        Conditions(conditions, compares=args.before is not None or args.outputs)
+        Conditions(conditions, compares=args.before is not None or args.outputs, priced=bool(args.prices))
     compared = [name for name in ("ignore", "tolerance", "accept", "write_accepted") if getattr(args, name)]
     if args.outputs and (len(args.files) != 2 or args.before or args.out):
         raise UsageError("--outputs compares two folders written by --out; --before and --out do not apply")

@@ -126,7 +126,7 @@ def _add_comparison(group: argparse._ArgumentGroup) -> None:
         metavar="CONDITIONS",
         help="exit with code 1 if a condition holds, such as 'changed>1%% or new_failures>0 or lost>0'. "
         "With --before: kinds of difference, lost, personal, any. "
-        "Without: failed, dropped, filtered, unmapped. Both: rejected",
+        "Without: failed, dropped, filtered, unmapped. Both: rejected. With --prices: cost, cost_change, over_limit",
     )
     group.add_argument(
         "--fail-on-total",
