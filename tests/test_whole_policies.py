@@ -68,6 +68,55 @@ def test_rows_of_a_query_are_breaches(tmp_path: Path) -> None:
         assert "negative: revenue = -… in 2 events of Paid" in repr(result)
 
 
+CODE = """\
+export function transformEvent(event) {
+  event.properties.net = event.properties.revenue * 2;
+  return event;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "origin"),
+    [
+        ("select event_id, revenue from mixpanel where revenue < 0", "properties.revenue"),
+        ("select m.event_id, net as n from mixpanel m where net < 0", "properties.revenue (t.js:2)"),
+        ("select event_id, token from mixpanel where net < 0", "properties.revenue (t.js:2), setting token"),
+        ("select count(*) from mixpanel having count(*) > 1", ""),
+    ],
+)
+def test_rows_of_a_query_say_where_their_values_come_from(tmp_path: Path, query: str, origin: str) -> None:
+    """In a replay: the member of the event, the line of code, the setting. Rows of no event have none."""
+    workspace = Workspace.loads(WORKSPACE)
+    workspace.transformation("t", language="javascript", code=CODE)
+    workspace.destination("mixpanel").transformation = "t"
+    events = ndjson(tmp_path / "e.ndjson", paid(1, 5, -3, -4))
+
+    result = replay([events], workspace, policies=Policies.of([{"name": "q", "sql": query}]))
+
+    (group,) = [group for group in result.groups if group.kind == "breach"]
+    assert group.decides == origin
+    assert ("; from " in repr(result)) == bool(origin)
+
+
+def test_rows_of_a_query_name_the_edit_they_are_due_to(tmp_path: Path) -> None:
+    """In a comparison, as other policies do."""
+    events, sides = ndjson(tmp_path / "e.ndjson", paid(1, 5, 3)), []
+    for code in (CODE, CODE.replace("* 2", "* -2")):
+        workspace = Workspace.loads(WORKSPACE)
+        workspace.transformation("t", language="javascript", code=code)
+        workspace.destination("mixpanel").transformation = "t"
+        sides.append(workspace)
+
+    result = compare(
+        [events], *sides, policies=Policies.of([{"sql": "select event_id, net from mixpanel where net<0"}])
+    )
+
+    (group,) = [group for group in result.groups if group.kind == "breach"]
+    assert group.because is not None
+    assert group.because.text == "because of t.js:2"
+
+
 def test_a_resumed_run_has_all_rows(tmp_path: Path) -> None:
     (tmp_path / "days").mkdir()
     ndjson(tmp_path / "days" / "1.ndjson", paid(1, -3))
@@ -171,9 +220,30 @@ def test_a_day_is_compared_with_the_week_before(tmp_path: Path, capsys: pytest.C
     assert '<skipped message="volume: the history has no earlier day' in said
     assert main(["replay", str(files[1]), *rest]) == 1
     said = capsys.readouterr().out
-    assert "volume: 15 delivered on 2026-01-08, 20 a week before (-25.0%, within 5%)\n" in said
+    counted = "volume: 15 delivered on 2026-01-08, 20 a week before (-25.0%, within 5%)"
+    assert f"{counted}; cause unknown: no event of that day was dropped or failed in this run\n" in said
     assert main(["replay", str(files[1]), *rest[:2]]) == 4
     assert "give history=, --history FILE" in capsys.readouterr().err
+
+
+def test_a_day_with_fewer_events_says_what_became_of_the_others(tmp_path: Path) -> None:
+    """By line of code, also in a comparison, and what the earlier side did is not a cause."""
+    plain, dropping = Workspace.loads(WORKSPACE), Workspace.loads(WORKSPACE)
+    for workspace, line in (plain, ""), (dropping, "  if (event.properties.revenue > 11) return null;\n"):
+        code = f"export function transformEvent(event) {{\n{line}  return event;\n}}"
+        workspace.transformation("t", language="javascript", code=code)
+        workspace.destination("mixpanel").transformation = "t"
+    options: dict[str, Any] = {"policies": Policies.of([{"volume": {}}]), "history": tmp_path / "h.duckdb"}
+    replay(paid(1, *range(20)), plain, **options)
+
+    for result, said in (
+        (replay(paid(8, *range(20)), dropping, **options), "8 dropped (decided by transformation t)"),
+        (compare(paid(8, *range(20)), plain, dropping, **options), "8 newly dropped (because of t.js:2)"),
+    ):
+        (group,) = [group for group in result.groups if group.kind == "breach"]
+        assert "12 delivered on 2026-01-08, 20 a week before" in group.after
+        assert group.decides == f"of that day: {said}"
+        assert f"within 10%); of that day: {said}" in repr(result)
 
 
 @pytest.mark.parametrize(

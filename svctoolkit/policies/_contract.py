@@ -17,7 +17,7 @@ class Finding:
     """A place where a policy does not hold: a dotted path in a payload, the value there, and what is wrong with it.
 
     `event`, `event_id` and `place` are those of the event, if the check was not about one event. `events` is how many
-    events it is about.
+    events it is about, `missing` the day on which they were expected and not delivered.
     """
 
     destination: str
@@ -28,6 +28,7 @@ class Finding:
     event_id: str = ""
     place: str = ""
     events: int = 1
+    missing: date | None = None
 
 
 #: Checks one event and what arrived of it.

@@ -16,7 +16,7 @@ from svctoolkit.policies._contract import Check, Finding, ScreenedCheck, Whole, 
 from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.breach import PolicyBreach, Severity
 from svctoolkit.policies.kinds import KINDS
-from svctoolkit.policies.tables import reads_of
+from svctoolkit.policies.tables import EVENT_COLUMNS, reads_of
 
 if TYPE_CHECKING:
     from svctoolkit.workspace import Workspace
@@ -147,6 +147,12 @@ class Policies:
     def reads(self) -> dict[str, frozenset[str]]:
         """The columns that queries need, by table: see `svctoolkit.policies.tables.Sheets`."""
         return reads_of(one.check.reads for one in self._policies if isinstance(one.check, WholeCheck))
+
+    def columns(self, name: str) -> Mapping[str, frozenset[str]]:
+        """Return the members of payloads that a policy's query reads, by destination; empty for other policies."""
+        checks = (one.check for one in self._policies if one.name == name)
+        reads = reads_of(check.reads for check in checks if isinstance(check, WholeCheck))
+        return {key: names - {*EVENT_COLUMNS} for key, names in reads.items()}
 
     def require(self, destinations: Collection[str], *, misspelt_only: bool = False) -> None:
         """Raise `ConfigError` for a policy about a destination that does not exist: it would hold for any event.

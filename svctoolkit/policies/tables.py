@@ -31,7 +31,8 @@ MOST_ROWS: Final = 10_000  # of a result
 _LONGEST = 1_000_000  # bytes of a value
 _LONGEST_PATTERN = 200
 _MOST_COLUMNS = 200
-_HEAD = ("event_id", "event", "type", "destination", "place")
+#: The columns that each table has.
+EVENT_COLUMNS: Final = ("event_id", "event", "type", "destination", "place")
 #: What is not closed ends with the query: another attempt at each letter would take quadratic time.
 _WORD = re.compile(r"""'[^']*(?:'|$)|"([^"]*)(?:"|$)|\[([^\]]*)(?:\]|$)|`([^`]*)(?:`|$)|([^\W\d][\w$]*)""")
 _MISSING_TABLE = re.compile(r"no such table: (?:main\.)?(.+)")
@@ -55,7 +56,7 @@ class Sheets:
     """
 
     def __init__(self, reads: Mapping[str, frozenset[str]]) -> None:
-        self._names = {key: sorted(names - {*_HEAD})[:_MOST_COLUMNS] for key, names in reads.items()}
+        self._names = {key: sorted(names - {*EVENT_COLUMNS})[:_MOST_COLUMNS] for key, names in reads.items()}
         self._last = {key: {name.rpartition(".")[2] for name in names} for key, names in self._names.items()}
         self._rows: list[tuple[str, list[str], dict[str, Any]]] = []
 
@@ -105,8 +106,8 @@ class Tables:
                         self._columns[key].add(name)
                         with suppress(sqlite3.OperationalError):  # one that differs in upper and lower case only
                             database.execute(f"ALTER TABLE {_quoted(key)} ADD COLUMN {_quoted(name)}")
-                into = ", ".join(map(_quoted, (*_HEAD, *names)))
-                marks = ", ".join("?" * (len(_HEAD) + len(names)))
+                into = ", ".join(map(_quoted, (*EVENT_COLUMNS, *names)))
+                marks = ", ".join("?" * (len(EVENT_COLUMNS) + len(names)))
                 database.executemany(f"INSERT INTO {_quoted(key)} ({into}) VALUES ({marks})", of)
 
     # Any: values of SQLite
@@ -152,8 +153,8 @@ class Tables:
             database = self._database = _connect(str(Path(folder.name) / "sent.db"))
             finalize(self, _close, database, folder)
             for key in self._reads:
-                self._columns[key] = {*_HEAD}
-                database.execute(f"CREATE TABLE {_quoted(key)} ({', '.join(_HEAD)})")
+                self._columns[key] = {*EVENT_COLUMNS}
+                database.execute(f"CREATE TABLE {_quoted(key)} ({', '.join(EVENT_COLUMNS)})")
                 database.execute(f"CREATE INDEX {_quoted(f'{key} by event')} ON {_quoted(key)} (event_id)")
         return self._database
 
@@ -177,7 +178,7 @@ def tables_of(query: str) -> list[str]:
                 if missing and missing[1] not in tables:
                     _unlock(database)
                     tables.append(missing[1])
-                    database.execute(f"CREATE TABLE {_quoted(missing[1])} ({', '.join(_HEAD)})")
+                    database.execute(f"CREATE TABLE {_quoted(missing[1])} ({', '.join(EVENT_COLUMNS)})")
                     continue
                 if not _MISSING_COLUMN.match(str(error)):
                     raise ConfigError(f"the query is not valid: {error}. A query is one SELECT") from None

@@ -18,7 +18,7 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies
 from svctoolkit.policies.tables import Tables
 from svctoolkit.releases import check_releases
-from svctoolkit.replay.edits import attribute
+from svctoolkit.replay.edits import attribute, explain_missing, trace_queries
 from svctoolkit.replay.engine import pool
 from svctoolkit.replay.engine.cluster import is_collection
 from svctoolkit.replay.engine.cluster import pool as cluster_pool
@@ -211,8 +211,14 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         for sent in tally.sent:
             tables.add(sent)
     else:
-        members, tables = _run_input(events, job, options)
+        members, tables, job = _run_input(events, job, options)
     unchecked = check_whole(policies, members["tally"], tables, options["history"])
+    if not is_collection(events) and not isinstance(events, Iterator) and members["complete"]:
+        reader = Reader(events, options["columns"])
+        trace_queries(job, reader, members["tally"].groups, policies)
+        if len(job.sides) == 2:
+            attribute(job, reader, members["tally"].groups)
+    explain_missing(members["tally"].groups)
     if options["history"] is not None and members["complete"]:
         History(members["tally"].history).write(options["history"])
     return {
@@ -230,7 +236,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
 
 
 # Any: members of a result
-def _run_input(events: Events, job: Job, options: Options) -> tuple[dict[str, Any], Tables]:
+def _run_input(events: Events, job: Job, options: Options) -> tuple[dict[str, Any], Tables, Job]:
     out, resume = options["out"], options["resume"]
     workers, width = _pool(job, options["workers"], options["scheduler"])
     source = input_of(events)
@@ -243,10 +249,8 @@ def _run_input(events: Events, job: Job, options: Options) -> tuple[dict[str, An
         job = dataclasses.replace(job, now=folder.header["now"])
     meter = Meter(listener(options["progress"]), source.total)
     run = pool.run(job, source, meter, folder=folder, pool=workers, width=width)
-    if len(job.sides) == 2 and run.complete and not isinstance(events, Iterator):
-        attribute(job, Reader(events, options["columns"]), run.tally.groups)
     members = {"tally": run.tally, "_new": run.new, "complete": run.complete, "_rows": run.rows, "_folder": folder}
-    return members, run.tables
+    return members, run.tables, job
 
 
 def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, Whole, WholeCheck
-from svctoolkit.policies.tables import QueryError, names_in, tables_of
+from svctoolkit.policies.tables import EVENT_COLUMNS, QueryError, names_in, tables_of
 
 _LONGEST = 80  # characters of a value
-_OF_EVENT = ("event_id", "event", "destination", "place", "type")
 
 
 def make(options: Json) -> WholeCheck:
@@ -27,7 +26,7 @@ def make(options: Json) -> WholeCheck:
             return
         for row in rows:
             named = dict(zip(columns, row, strict=True))
-            others = [f"{name} = {_text(value)}" for name, value in named.items() if name not in _OF_EVENT]
+            others = [f"{name} = {_text(value)}" for name, value in named.items() if name not in EVENT_COLUMNS]
             event_id, event = (str(named.get(name) or "") for name in ("event_id", "event"))
             of = str(named.get("destination") or "")
             place, name = whole.tables.event(tables, event_id) if event_id else ("", "")

@@ -40,7 +40,9 @@ def make(options: Json) -> WholeCheck:
                     text = (
                         f"{now:,} delivered on {day}, {expected:,.0f} {_WORDS[of]} ({change:+.1%}, within {within:.0%})"
                     )
-                    yield Finding(destination, "", text, event=event, events=max(1, round(abs(now - expected))))
+                    missing = day if now < expected else None
+                    events = max(1, round(abs(now - expected)))
+                    yield Finding(destination, "", text, event=event, events=events, missing=missing)
 
         if alone:
             span = f"{alone[0]}" if len(alone) == 1 else f"{len(alone)} days from {alone[0]} on"

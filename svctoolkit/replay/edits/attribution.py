@@ -15,10 +15,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from svctoolkit.errors import ConfigError, ToolkitError
+from svctoolkit.policies import Policies
 from svctoolkit.replay.edits.edit import Edit, without
 from svctoolkit.replay.edits.find import edits_between
 from svctoolkit.replay.engine import pair
 from svctoolkit.replay.engine.engine import Engine, Job
+from svctoolkit.replay.engine.policing import places_of_queries
 from svctoolkit.replay.results.attention import by_attention
 from svctoolkit.replay.results.members import Reader
 from svctoolkit.replay.tally.because import Because, Editing, How
@@ -37,14 +39,16 @@ def attribute(job: Job, reader: Reader, groups: Sequence[Group]) -> None:
     """Set `because` of the groups of a comparison, within the bounds of this module."""
     before, after = job.sides
     edits = edits_between(before, after)[:_MOST_EDITS]
-    chosen = [group for group in by_attention(groups) if group.kind != "accepted"][:_MOST_GROUPS]
+    shown = [group for group in by_attention(groups) if group.kind != "accepted" and group.examples]
+    chosen = shown[:_MOST_GROUPS]
     if not edits or not chosen:
         return
     if len(edits) == 1 and not edits[0].parts:
         for group in chosen:
-            examples = len(group.examples)
-            group.because = Because("needed", [_editing(edits[0], examples)], examples)
-        return
+            if group.kind != "breach":  # the earlier side may break a policy, too
+                examples = len(group.examples)
+                group.because = Because("needed", [_editing(edits[0], examples)], examples)
+        chosen = [group for group in chosen if group.kind == "breach"]
     trials = _Trials(replace(job, sample=1.0, rows=""), reader, chosen)
     trials.revert_each(edits)
     trials.try_alone(edits)
@@ -143,10 +147,12 @@ class _Trials:
         records = [record for place, record in self._records.items() if place in wanted]
         try:
             engine = Engine(replace(self._job, sides=(self._job.sides[0], later)), pair.runner)
-            groups = engine.run_records(records, destinations).groups
+            tally = engine.run_records(records, destinations)
         except ToolkitError:
             return {}
-        members = {group.key: {example.place for example in group.examples} for group in groups}
+        members = {group.key: {example.place for example in group.examples} for group in tally.groups}
+        if any(tally.sent):
+            members |= places_of_queries(Policies.of(self._job.policies), tally.sent)
         return {
             question: Counter({key: len(question.places & of) for key, of in members.items()}) for question in questions
         }

@@ -145,7 +145,10 @@ class Engine:
         self.sum, self.rows = Sum(examples=len(records)), empty(REPLAY if len(self.sides) == 1 else COMPARISON)
         self.forget_held()
         self._run_all(iter(records), destinations)
-        return self.sum.finish()
+        tally = self.sum.finish()
+        if self.police is not None:
+            tally.sent = self.police.finish()
+        return tally
 
     def _run_all(self, records: Iterable[Record], destinations: Sequence[str]) -> None:
         batches = self._batches(records)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from svctoolkit.causes import text_template
 from svctoolkit.history import History
 from svctoolkit.pipeline import Passage
-from svctoolkit.policies import Policies, PolicyBreach, Whole
+from svctoolkit.policies import Finding, Policies, PolicyBreach, Whole
 from svctoolkit.policies.arrivals import Sent
 from svctoolkit.policies.tables import Sheets, Tables
 from svctoolkit.replay.engine.ledger import Book
 from svctoolkit.replay.records.record import Record, paths_of
 from svctoolkit.replay.tally.tally import Example, Group, Tally, add_counts
 from svctoolkit.secrets import Masker
+
+_Key: TypeAlias = tuple[str, str, str, str, str]
 
 
 class Police:
@@ -87,9 +90,7 @@ def check_whole(policies: Policies, tally: Tally, tables: Tables, history: Path 
     """
     whole = _whole(tally, tables, history if policies.needs_history else None)
     groups = {group.key: group for group in tally.groups}
-    for breach, finding in policies.check_whole(whole):
-        alike = text_template(breach.text) if breach.event_id else breach.text
-        key = (breach.destination, "breach", breach.path, breach.policy, alike)
+    for key, breach, finding in _found(policies, whole):
         if key not in groups:
             tally.groups = [*tally.groups, groups.setdefault(key, Group(*key))]
         example = [Example(finding.place, breach.event_id, after=breach.text)] if finding.place else []
@@ -99,12 +100,30 @@ def check_whole(policies: Policies, tally: Tally, tables: Tables, history: Path 
                 count=finding.events,
                 events={breach.event: finding.events} if breach.event else {},
                 examples=example,
+                days={str(finding.missing): finding.events} if finding.missing else {},
             )
         )
         counts = tally.policies.get(breach.policy, {})
         tally.policies = {**tally.policies, breach.policy: add_counts(counts, {breach.destination: finding.events})}
     tally.groups = sorted(tally.groups, key=lambda group: -group.count)
     return [*dict.fromkeys(whole.unchecked)]
+
+
+def places_of_queries(policies: Policies, sent: Sequence[bytes]) -> dict[_Key, set[str]]:
+    """Return the places of the events that queries find in what was sent, by the key of their group."""
+    tables, places = Tables(policies.reads), dict[_Key, set[str]]()
+    for rows in sent:
+        tables.add(rows)
+    for key, _, finding in _found(policies, Whole(tables)):
+        places.setdefault(key, set()).add(finding.place)
+    return places
+
+
+def _found(policies: Policies, whole: Whole) -> Iterator[tuple[_Key, PolicyBreach, Finding]]:
+    """Yield the breaches of policies about all events together, with the keys of their groups."""
+    for breach, finding in policies.check_whole(whole):
+        alike = text_template(breach.text) if breach.event_id else breach.text
+        yield (breach.destination, "breach", breach.path, breach.policy, alike), breach, finding
 
 
 def _whole(tally: Tally, tables: Tables, history: Path | str | None) -> Whole:

@@ -30,7 +30,9 @@ def describe_outcome(group: Group) -> str:
     """Return a description of a group, and what decides its outcome: for losses, where the value is in the event."""
     what = _describe(group)
     if group.kind == "breach" or (group.kind == "lossy" and group.stage != "user_transform"):
-        return f"{what}; from {group.decides}" if group.decides else what
+        # Of a number of events, `decides` is not a member of one event.
+        start = "from " if group.examples or group.kind != "breach" else ""
+        return f"{what}; {start}{group.decides}" if group.decides else what
     if group.kind == "lossy":
         return what
     # A line that was edited is named once, and says more than its transformation.

@@ -55,7 +55,8 @@ class Group(msgspec.Struct):
     code, `before` the id of the rule that it breaks (see `svctoolkit.results.Failure`) and `after` the message of the
     rule. For events that do not arrive, `stage` is where they stopped. `decides` is the place in the user code that
     decided it, or the settings of the destination that do: with another value of one of them, the first example would
-    continue. For a breach, it is where its value is in the event. For mappings, these settings are determined for
+    continue. For a breach, it is where its value is in the event and which line of code made it, or what happened to
+    events that are missing. For mappings, these settings are determined for
     the first fifty groups of a chunk. `personal` counts the events of a comparison in which plain personal data is
     new at the destination, by kind (`email`, `phone`, `name`, `date`, `text`, `ip`, `place`). `values` counts what
     identifies the new values of a change, as JSON text: the first of them; `old_values` that of the old ones.
