@@ -120,12 +120,6 @@ def replace(value: Json, substitute: Substitute, name: str = "", owner: str = ""
     return replace_in_text(value, substitute) if isinstance(value, str) else value
 
 
-def replace_at(path: str, value: Json, substitute: Substitute) -> Json:
-    """Like `replace`, for the value at a dotted path."""
-    steps = ["", "", *(step for step in path.split(".") if not step.isdigit())]
-    return replace(value, substitute, steps[-1], steps[-2])
-
-
 def replace_in_text(text: str, substitute: Substitute) -> str:
     """A string with everything that looks like an address or a telephone number replaced. ISO 8601 times are kept."""
     whole: str = substitute(text, "")
@@ -241,7 +235,7 @@ class _Lines:
         """Add the line of a run of digits and separators if it may contain a telephone number."""
         around = start - 1, end + 2
         if any(is_phone(match[0].decode()) for match in _LONG_PHONE_IN_JSON.finditer(self._text, *around)) or (
-            any(is_phone(match[0].decode()) for match in _PHONE_IN_JSON.finditer(self._text, *around))
+            any(is_phone(match[0].decode(), named=True) for match in _PHONE_IN_JSON.finditer(self._text, *around))
             and self._names_phone(start)
         ):
             self.add(start)
@@ -273,16 +267,53 @@ def _names_phone(lower: bytes) -> bool:
     return False
 
 
-def is_phone(text: str) -> bool:
-    """Whether what looks like a telephone number may be one: not a day, not digits without prefix or separators."""
-    if sum(map(str.isdigit, text)) < _FEWEST_DIGITS or _NOT_PHONE.fullmatch(text):
+def is_phone(text: str, *, named: bool = False) -> bool:
+    """Whether what looks like a telephone number may be one: `named` if a member says so, which needs fewer digits.
+
+    Days, addresses and decimal numbers are none, and without a prefix or separators, digits are just a number.
+    """
+    digits = sum(map(str.isdigit, text))
+    if digits < _FEWEST_DIGITS or _NOT_PHONE.fullmatch(text):
         return False
-    return text.startswith(("+", "0", "(")) or not text.isdigit()
+    if text.startswith(("+", "(")):
+        return True
+    if named:
+        return text.startswith("0") or not text.isdigit()
+    if text.isdigit():  # `0170...` and `0049...`, but not `0000012345`
+        return text.startswith("0") and digits >= (12 if text[1] == "0" else 10)
+    return text.startswith("0") or digits > 8
 
 
-def phone_in(text: str) -> str:
-    """Return the telephone number in a value whose name says that it is one; empty without any."""
-    return next((match[0] for match in _NAMED_PHONE.finditer(text) if is_phone(match[0])), "")
+def plain_data(value: str | float, name: str, owner: str) -> dict[Kind, set[str]]:
+    """Return the plain personal data in the value of a member, by kind; `owner` is the enclosing member.
+
+    The name or the form says what it is: a member called `email` may hold a hash, a mask or a flag, which are not data.
+    """
+    found: dict[Kind, set[str]] = {}
+    named = kind_of(name, owner) == "phone"
+
+    def collect(item: Any, kind: Kind) -> Any:
+        if kind and _is_plain(item, kind, named=named):
+            found.setdefault(kind, set()).add(str(item))
+        return MASK if kind == "ip" else item  # its digits look like a telephone number
+
+    if not isinstance(value, bool) and not is_hash(str(value).strip()):
+        replace(value, collect, name, owner)
+    return found
+
+
+def _is_plain(value: str | float, kind: Kind, *, named: bool) -> bool:
+    text = str(value).strip()
+    if not text or MASK in text or is_hash(text):
+        return False
+    if kind == "email":
+        return is_email(text) or is_email(text.replace("%40", "@"))
+    if kind == "ip":
+        return text.count(".") == 3 or text.count(":") > 1
+    if kind != "phone":
+        return True
+    form = _NAMED_PHONE if named else _PHONE
+    return isinstance(value, str) and any(is_phone(match[0], named=named) for match in form.finditer(value))
 
 
 def is_hash(text: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 from svctoolkit import Workspace
 from svctoolkit.cli import main
+from svctoolkit.policies import Policies
 from svctoolkit.profile import profile
 from svctoolkit.replay import Comparison, compare, replay
 from tests.replay.shops import ndjson, order
@@ -125,6 +126,26 @@ def test_personal_data_that_was_plain_before_is_not_new(before: Any, after: Any)
 
     assert result.personal == {}
     assert result.kinds["changed"] == 3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "call +49 170 1234567", "(555) 010-9999", "01701234567", {"tel": "555-1234"}, 'said "call":01701234567, twice',
+        '{"note": "030 1234567"}', "0012345678", "4111 1111", "555-1234", "due 2024-05-01", "203.0.113.24",
+    ],
+)  # fmt: skip
+def test_the_condition_and_the_policy_agree_on_telephone_numbers(value: Any) -> None:
+    """In any place, also in quotes and in JSON inside a text."""
+
+    def adds(event: dict[str, Any]) -> dict[str, Any]:
+        event["properties"]["number"] = value
+        return event
+
+    policies = Policies.of([{"no_personal": {"kinds": ["phone"]}}])
+    result = compare(orders(3), shop(plain), shop(adds), policies=policies)
+
+    assert ("phone" in result.personal.get("hook", {})) == bool(result.policy_breaches)
 
 
 @pytest.mark.parametrize("value", ["0012345678", "4111 1111", "2026-01-01T12:00:00Z", "0.7557873", "Chrome/126.0.0.0"])

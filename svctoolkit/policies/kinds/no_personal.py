@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from svctoolkit import personal
 from svctoolkit.json_types import Json
-from svctoolkit.personal import Kind
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.paths import ends_with, general_path, named_leaves, texts_with
-from svctoolkit.secrets import MASK
 
 _WORDS: Final[Mapping[str, str]] = {
     "email": "an e-mail address",
@@ -83,33 +81,14 @@ def _findings(destination: str, payload: Json, kinds: Sequence[str]) -> Iterator
             yield Finding(destination, general_path(path), f"has {_WORDS[kind]}", value)
 
 
-def _kinds(value: Json, name: str, owner: str, kinds: Sequence[str]) -> dict[str, None]:
+def _kinds(value: str | float, name: str, owner: str, kinds: Sequence[str]) -> list[str]:
     """Return the kinds of personal data of a value."""
     if personal.is_hash(str(value).strip()):
-        return {}
-    found: dict[str, None] = {}
-    if "card" in kinds and any(_is_card(match[0]) for match in _CARD.finditer(str(value))):
-        found["card"] = None
-
-    def collect(item: Any, kind: Kind) -> Any:
-        if kind in kinds and MASK not in str(item) and _fits(item, kind):
-            found[kind] = None
-        return MASK if kind == "ip" else item  # its digits look like a telephone number
-
-    personal.replace(value, collect, name, owner)
-    if "card" in found:  # its digits look like a telephone number, too
-        found.pop("phone", None)
-    return found
-
-
-def _fits(value: str | float, kind: Kind) -> bool:
-    """Return whether the form of a value allows its kind: a member called `email` may hold a hash or a flag."""
-    if kind == "phone":
-        return isinstance(value, str) and bool(personal.phone_in(value))
-    text = str(value).strip()
-    if kind == "email":
-        return personal.is_email(text) or personal.is_email(text.replace("%40", "@"))
-    return bool(text) and not personal.is_hash(text)
+        return []
+    cards = ["card"] if "card" in kinds and any(_is_card(match[0]) for match in _CARD.finditer(str(value))) else []
+    found = [kind for kind in personal.plain_data(value, name, owner) if kind in kinds]
+    # The digits of a card look like a telephone number, too.
+    return cards + [kind for kind in found if not cards or kind != "phone"]
 
 
 def _is_card(text: str) -> bool:

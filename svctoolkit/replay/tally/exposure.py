@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from svctoolkit import personal
 from svctoolkit.json_types import Json
-from svctoolkit.personal import Kind
+from svctoolkit.policies.paths import named_leaves
 from svctoolkit.replay.records.json_text import encode
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
 from svctoolkit.results.texts import open_texts
-from svctoolkit.secrets import MASK
 
 #: Kinds that are reported -> words for users. Ids of users and devices are pseudonyms.
 KIND_WORDS: Final[Mapping[str, str]] = {
@@ -26,7 +24,6 @@ KIND_WORDS: Final[Mapping[str, str]] = {
     "place": "coordinates",
 }
 _ADDRESS = ("endpoint", "headers")  # of a payload: where it goes, which may be an IP address
-_LOCAL_PHONE = re.compile(r"\(?0\d{1,4}\)?[ /-]\d[\d /-]{4,}")
 
 
 def new_personal_data(change: Change, before: Sequence[Json]) -> list[str]:
@@ -57,21 +54,9 @@ def _contains(text: bytes, values: set[str]) -> bool:
 def _plain_values(path: str, value: Json) -> dict[str, set[str]]:
     """Return the personal values at a path by kind, without those that are hashed, masked or empty."""
     found: dict[str, set[str]] = {}
-
-    def collect(item: Any, kind: Kind) -> Any:
-        text = str(item).strip()
-        if kind in KIND_WORDS and text and MASK not in text and not personal.is_hash(text) and _fits(text, kind):
-            found.setdefault(kind, set()).add(str(item))
-        return item
-
-    personal.replace_at(path, value, collect)
+    steps = ["", "", *(step for step in path.split(".") if not step.isdigit())]
+    for _, name, owner, leaf in named_leaves(value, (), steps[-1], steps[-2]):
+        for kind, values in personal.plain_data(leaf, name, owner).items():
+            if kind in KIND_WORDS:
+                found.setdefault(kind, set()).update(values)
     return found
-
-
-def _fits(text: str, kind: Kind) -> bool:
-    """Return whether the form of a text allows its kind: a long number is not yet a telephone number."""
-    if kind == "email":
-        return personal.is_email(text)
-    if kind == "ip":
-        return text.count(".") == 3 or text.count(":") > 1
-    return kind != "phone" or text.startswith("+") or _LOCAL_PHONE.fullmatch(text) is not None
