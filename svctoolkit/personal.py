@@ -120,6 +120,17 @@ def replace(value: Json, substitute: Substitute, name: str = "", owner: str = ""
     return replace_in_text(value, substitute) if isinstance(value, str) else value
 
 
+def replace_at(path: str, value: Json, substitute: Substitute) -> Json:
+    """Like `replace`, for the value at a dotted path."""
+    return replace(value, substitute, *names_at(path))
+
+
+def names_at(path: str) -> tuple[str, str]:
+    """The member at a dotted path, and the enclosing one; without indexes, and empty at the top."""
+    steps = ["", "", *(step for step in path.split(".") if not step.isdigit())]
+    return steps[-1], steps[-2]
+
+
 def replace_in_text(text: str, substitute: Substitute) -> str:
     """A string with everything that looks like an address or a telephone number replaced. ISO 8601 times are kept."""
     whole: str = substitute(text, "")

@@ -417,6 +417,20 @@ def test_a_served_plane_checks_policies_while_it_runs() -> None:
     assert "hosts" in problem
 
 
+def test_a_served_plane_checks_all_events_at_once() -> None:
+    """Also thousands that came before the first look."""
+    workspace = Workspace.loads(WORKSPACE + "sources: {web: {destinations: [hook]}}\n")
+    workspace.policies = [{"name": "privacy", "no_personal": {}}]
+    with DataPlane(workspace, listen=False) as plane:
+        for number in range(0, 2_500, 100):
+            plane.send([{**searches()[1], "messageId": f"m{number + n}"} for n in range(100)], source="web")
+        plane.drain(60)
+        while (state := plane.ingest("GET", "/inspect/policies").json)["more"]:  # a slow machine needs several calls
+            assert state["events"] > 0
+
+    assert (state["events"], state["items"][0]["breaches"]) == (2_500, 2_500)
+
+
 def test_proposed_policies_are_true_today_and_not_of_a_change() -> None:
     workspace = Workspace.loads(WORKSPACE.replace(", simulate: simulated", ""))
     events = [*samples().values()]

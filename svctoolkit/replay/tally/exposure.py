@@ -54,8 +54,7 @@ def _contains(text: bytes, values: set[str]) -> bool:
 def _plain_values(path: str, value: Json) -> dict[str, set[str]]:
     """Return the personal values at a path by kind, without those that are hashed, masked or empty."""
     found: dict[str, set[str]] = {}
-    steps = ["", "", *(step for step in path.split(".") if not step.isdigit())]
-    for _, name, owner, leaf in named_leaves(value, (), steps[-1], steps[-2]):
+    for _, name, owner, leaf in named_leaves(value, (), *personal.names_at(path)):
         for kind, values in personal.plain_data(leaf, name, owner).items():
             if kind in KIND_WORDS:
                 found.setdefault(kind, set()).update(values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ from svctoolkit.server.worker import Engine
 if TYPE_CHECKING:
     from svctoolkit.policies import Policies, PolicyBreach
 
-_AT_ONCE = 2_000  # fates per call: a page asks every few seconds
+_AT_ONCE = 2_000  # fates in memory
+_SECONDS = 2.0  # of a call: a page asks every few seconds
 _MOST_OPEN = 500  # events that are looked at again because they were pending
 _EXAMPLES = 10
 
@@ -47,7 +49,8 @@ class PolicyState(Struct, frozen=True):
 
 
 class PolicyStates(Struct, frozen=True):
-    """The policies of the workspace. `events` were checked so far; `more`: the next call checks further ones.
+    """The policies of the workspace. `events` were checked so far; `more`: the next call checks further ones, because
+    this one has taken two seconds.
 
     `problem` says why the policies cannot be checked.
     """
@@ -80,7 +83,7 @@ class PolicyWatch:
                 except ConfigError as error:
                     return PolicyStates([], 0, more=False, problem=str(error))
                 current = self._progress = _Progress(self._engine, policies, run, [*workspace.policies])
-            more = current.advance()
+            more = current.advance(time.monotonic() + _SECONDS)
             return PolicyStates(current.items(), current.events, more)
 
 
@@ -99,24 +102,32 @@ class _Progress:
         self._losses = loss_finder(engine)
         self.events = 0
 
-    def advance(self) -> bool:
-        """Check the next events that are no longer pending; return whether there are more."""
-        fates = self._fates.page(self._after, _AT_ONCE)
-        again = [*self._open][:_MOST_OPEN]
-        by_event: dict[int, list[schema.Fate]] = {seq: self._of(seq) for seq in again}
-        for fate in fates:
-            by_event.setdefault(fate.seq, []).append(fate)
-            self._after = fate.seq
+    def advance(self, until: float) -> bool:
+        """Check the next events that are no longer pending; return whether there are more at this time."""
         before, self._losses = self.events, loss_finder(self._engine)
-        for seq, of_event in by_event.items():
-            if any(fate.status == "pending" and not self._is_paused(fate) for fate in of_event):
-                self._open[seq] = None
-            else:
-                self._open.pop(seq, None)
-                self._check(seq, [seen(Fate, self._engine, fate) for fate in of_event])
+        again, more = [*self._open][:_MOST_OPEN], True
+        self._check_settled({seq: self._of(seq) for seq in again})
+        while more:
+            by_event: dict[int, list[schema.Fate]] = {}
+            fates = self._fates.page(self._after, _AT_ONCE)
+            for fate in fates:
+                by_event.setdefault(fate.seq, []).append(fate)
+                self._after = fate.seq
+            self._check_settled(by_event)
+            more = len(fates) >= _AT_ONCE
+            if time.monotonic() > until:
+                break
         if self.events != before:
             self._query()
-        return len(fates) >= _AT_ONCE
+        return more
+
+    def _check_settled(self, by_event: Mapping[int, Sequence[schema.Fate]]) -> None:
+        for seq, of_event in by_event.items():
+            self._open.pop(seq, None)
+            if any(fate.status == "pending" and not self._is_paused(fate) for fate in of_event):
+                self._open[seq] = None  # at the end: the next call looks at others first
+            else:
+                self._check(seq, [seen(Fate, self._engine, fate) for fate in of_event])
 
     def items(self) -> list[PolicyState]:
         counts, latest = Counter(self._counts), {name: [*of] for name, of in self._latest.items()}
