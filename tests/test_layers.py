@@ -94,6 +94,7 @@ MAY_IMPORT = {
         "causes errors secrets url_secrets display registry events sdk yamlfile plans destinations sources "
         "transformations delivery workspace results warehouse pipeline server runner replay"
     ),
+    "testcontainers": "errors",
     "magics": (
         "simulations "
         "errors secrets url_secrets display registry events yamlfile plans destinations transformations delivery "

@@ -11,6 +11,8 @@ System = Literal["github", "gitlab"]
 _SOURCE = "https://github.com/svctoolkit/svctoolkit"
 _INSTALL = f"pip install 'svctoolkit[replay] @ git+{_SOURCE}'"
 
+# The action has the steps, so that a fix of one reaches every project. GitHub's runners get it from where they get the
+# package: an installation without access to github.com would need another source for both.
 _GITHUB = f"""\
 # Suites on every push and pull request. Nothing is sent anywhere, and no secret is needed.
 # In a project that is not at the top of its repository, move this file there and set `working-directory`.
@@ -19,53 +21,22 @@ on:
   push: {{branches: [main]}}
   pull_request:
 permissions: {{contents: read, pull-requests: write}}
-defaults:
-  run: {{shell: bash, working-directory: .}}
 jobs:
   suites:
     runs-on: ubuntu-latest
     timeout-minutes: 20
-    env:
-      BASE: ${{{{ github.event.pull_request.base.sha }}}}
     steps:
       - uses: actions/checkout@v4
-        with: {{fetch-depth: 0}}
-      - uses: actions/setup-python@v5
-        with: {{python-version: "3.12"}}
-      - run: {_INSTALL}
-
-      # --trust-code: runners lack a layer of the sandbox, and the code is yours
-      - name: Run the suites that the change affects
-        run: >-
-          svctoolkit run ${{BASE:+--changed "$BASE"}} --trust-code
-          --report junit=build/junit.xml --report markdown=build/summary.md
-      - name: Write the job summary
-        if: always()
-        run: if [ -f build/summary.md ]; then cat build/summary.md >> "$GITHUB_STEP_SUMMARY"; fi
+        with: {{fetch-depth: 0, persist-credentials: false}}
+      # Runs the suites that a change affects, replays events before and after it, comments the differences. Instead of
+      # `main`, a commit keeps everything as it is. Record events of yours for more than samples: svctoolkit docs replay
+      - uses: {_SOURCE.removeprefix("https://github.com/")}/.github/actions/svctoolkit@main
+        with:
+          working-directory: .
+          events: suites/events
       - uses: actions/upload-artifact@v4
         if: always()
         with: {{name: svctoolkit, path: build/, if-no-files-found: ignore}}
-
-      # Record events of yours to EVENTS for more than samples: svctoolkit docs replay
-      - name: Replay events before and after the change
-        if: github.event_name == 'pull_request' && !cancelled()
-        run: |
-          if [ -e "${{EVENTS:-suites/events}}" ] && git cat-file -e "$BASE:./workspace.yaml"; then
-            svctoolkit replay "${{EVENTS:-suites/events}}" --before "$BASE" --mask-personal --trust-code \\
-              --report markdown=build/replay.md
-            cat build/replay.md >> "$GITHUB_STEP_SUMMARY"
-          fi
-      - name: Comment on the pull request
-        if: github.event_name == 'pull_request' && !cancelled()
-        continue-on-error: true  # a pull request from a fork may not comment
-        env:
-          GH_TOKEN: ${{{{ github.token }}}}
-          NUMBER: ${{{{ github.event.number }}}}
-        run: |
-          if [ -f build/replay.md ]; then
-            gh pr comment "$NUMBER" --edit-last --body-file build/replay.md ||
-              gh pr comment "$NUMBER" --body-file build/replay.md
-          fi
 """
 
 _GITLAB = f"""\

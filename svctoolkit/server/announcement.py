@@ -15,17 +15,18 @@ _EVENT = {"type": "identify", "userId": "u1", "context": {"traits": {"email": "m
 def banner(plane: DataPlane, token: str = "") -> str:
     """Return the text for the user who starts a data plane.
 
-    It contains the token of the data plane. With the `token` of the first user, it has requests ready to copy. No other
-    output shows a token.
+    It contains the token of the data plane if that is random: one that was given is known. With the `token` of the
+    first user, it has requests ready to copy. No other output shows a token.
     """
     url, workspace = plane.url, plane.workspace
     lines = [f"The workspace {workspace.name!r} is served at {url}"]
-    lines.append(f"  page           {url}/#token={plane.token}")
+    lines.append(f"  page           {url}/" + ("" if plane.token_is_given else f"#token={plane.token}"))
     lines.append(f"  documentation  {url}/docs")
     lines.append(f"  events         {url}/v1/batch, with the write key of a source")
     lines += _write_keys(workspace)
     lines.append(f"  inspection     {url}/inspect/counts" + ("" if plane.loopback else ", with the bearer token"))
-    lines.append(f"  bearer token   {plane.token}  (also for /admin)")
+    shown = "as given" if plane.token_is_given else plane.token
+    lines.append(f"  bearer token   {shown}  (also for /admin)")
     lines.append(f"  delivery       {_delivery(workspace)}")
     lines += _simulated(plane)
     if any(transformation.function is None for transformation in workspace.transformations.values()):

@@ -25,12 +25,13 @@ def serve(
     tls: Tls | None = None,
     announce: Callable[[DataPlane], object] = lambda plane: print(banner(plane)),
     history: Path | str | None = None,
+    token: str = "",
 ) -> None:
     """Serve a data plane, the Test API included, until Ctrl-C or SIGTERM; requests under way get 5 seconds to finish.
 
     A workspace file is reloaded when it changes; `adjust` may change the loaded workspace. `announce` is called with
     the data plane as soon as it accepts connections; port 0 picks a free one. `store` is the file for events, which are
-    kept in memory by default. `tls`: see `DataPlane`. A test of the Test API without a result after
+    kept in memory by default. `tls`, `token`: see `DataPlane`. A test of the Test API without a result after
     `timeout` seconds gets 504. When it stops, the events are added to the file `history`, if given.
 
     On an address that other machines can reach, inspection requires credentials, and live delivery refuses private
@@ -43,7 +44,9 @@ def serve(
         from svctoolkit.history import History
 
         History.check(history)  # a file that cannot be used is an error before the first event
-    with DataPlane(workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, tls=tls) as plane:
+    with DataPlane(
+        workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, tls=tls, token=token
+    ) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()
         with rare_collections():

@@ -92,7 +92,7 @@ class DataPlane(View):
     which `clock` moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`,
     `lines()` returns which lines of the users' code have run. With `tls` it serves https. `simulate` is how the servers
     of destinations that do not set it are simulated (`answers`, `simulated` or `strict`; default: as `delivery` says),
-    and `simulated` has these servers, by default its own.
+    and `simulated` has these servers, by default its own. `token` replaces the random token of this data plane.
 
     Raises `ConfigError` if the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -120,11 +120,12 @@ class DataPlane(View):
         simulate: Level | None = None,
         simulated: Simulated | None = None,
         adjust: Callable[[Workspace], object] = lambda _: None,
+        token: str = "",
     ) -> None:
         file = Path(workspace) if isinstance(workspace, (Path, str)) else None
         self.workspace = workspace if isinstance(workspace, Workspace) else Workspace.load(workspace)
         adjust(self.workspace)
-        self.token = secrets.token_urlsafe(24)
+        self.token, self.token_is_given = token or secrets.token_urlsafe(24), bool(token)
         if tls:
             tls.check()
         self._tls = tls

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 import svctoolkit
 from tests.benchmarks._figures import Figure, Options
 
-EXTRAS = ("dask", "mcp", "notebooks", "plot", "pytest", "replay", "warehouse")
+EXTRAS = ("dask", "mcp", "notebooks", "plot", "pytest", "replay", "testcontainers", "warehouse")
 _LARGE = 1.0  # MB: smaller packages are one figure
 
 

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -35,12 +34,9 @@ def commit(folder: Path, message: str) -> str:
 
 
 def scripts(text: str) -> list[str]:
-    """Return the scripts of a workflow that run svctoolkit or write a summary, in order."""
+    """Return the scripts of the two jobs of a workflow for GitLab."""
     data = yaml.safe_load(text)
-    jobs: list[Any] = list(data["jobs"].values()) if "jobs" in data else [data["suites"], data["replay"]]
-    steps = [step.get("run", "") for job in jobs for step in job.get("steps", [])]
-    steps += ["\n".join(job["script"]) for job in jobs if "script" in job]
-    return [step for step in steps if step and "pip install" not in step and "gh pr comment" not in step]
+    return ["\n".join(data[job]["script"]) for job in ("suites", "replay")]
 
 
 def run(script: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -71,31 +67,17 @@ def shop(tmp_path: Path) -> Path:
     return tmp_path / "shop"
 
 
-def test_the_workflow_for_github_reports_what_a_change_breaks(shop: Path, tmp_path: Path) -> None:
-    """A push passes. A pull request that breaks the code fails, with annotation, JUnit, summary and replay."""
-    base = commit(shop, "one")
-    suites, summary, replay = scripts((shop / ".github/workflows/svctoolkit.yml").read_text())
-    written = tmp_path / "step-summary.md"
-    places = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(written)}
+def test_the_workflow_for_github_uses_the_action(shop: Path) -> None:
+    """With inputs that the action has, and defaults that are those of `init`. Other tests run the action's steps."""
+    workflow = yaml.safe_load((shop / ".github/workflows/svctoolkit.yml").read_text())
+    checkout, action, _artifact = workflow["jobs"]["suites"]["steps"]
+    folder = ROOT / action["uses"].partition("@")[0].removeprefix("svctoolkit/svctoolkit/")
+    inputs = yaml.safe_load((folder / "action.yml").read_text())["inputs"]
 
-    push = run(suites, shop, BASE="", **places)
-    code = shop / "clean.py"
-    code.write_text(code.read_text().replace('event.get("context") or {}', 'event["contxt"]'))
-    request = run(suites, shop, BASE=base, **places)
-    summarized = run(summary, shop, BASE=base, **places)
-    replayed = run(replay, shop, BASE=base, **places)
-
-    assert push.returncode == 0, push.stdout + push.stderr
-    assert request.returncode == 1, request.stdout + request.stderr
-    annotations = [line for line in request.stdout.splitlines() if line.startswith("::error")]
-    assert annotations
-    assert all("KeyError" in line for line in annotations)
-    assert "KeyError" in (shop / "build" / "junit.xml").read_text()
-    assert (summarized.returncode, replayed.returncode) == (0, 0), replayed.stdout + replayed.stderr
-    text = written.read_text()
-    assert "### ❌ Suites: " in text
-    assert "KeyError: 'contxt'" in text
-    assert "### Replay" in text
+    assert checkout["with"]["fetch-depth"] == 0
+    assert {name: inputs[name]["default"] for name in action["with"]} == action["with"]
+    assert (shop / action["with"]["events"]).is_dir()
+    assert workflow["permissions"] == {"contents": "read", "pull-requests": "write"}
 
 
 def test_the_workflow_for_gitlab_runs(shop: Path) -> None:

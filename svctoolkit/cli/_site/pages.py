@@ -13,7 +13,16 @@ NAVIGATION = {
     "How to": {
         "Start": ["recipes", "ci", "agents", "troubleshooting", "faq"],
         "Configure": ["transformations", "environments", "destinations", "own-destinations", "policies"],
-        "Run and check": ["data-plane", "sources", "test-api", "tracking-plans", "simulations", "deletion", "mutate"],
+        "Run and check": [
+            "data-plane",
+            "containers",
+            "sources",
+            "test-api",
+            "tracking-plans",
+            "simulations",
+            "deletion",
+            "mutate",
+        ],
         "Analyze": ["replay", "history", "cost", "lineage", "pictures", "warehouse"],
         "Client SDK": [
             "sdk/index",

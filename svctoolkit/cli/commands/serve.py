@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -114,6 +115,15 @@ def _workspace_with(text: str, section: str, group: str) -> Workspace:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.problems[0].message}") from None
 
 
+def _token(text: str) -> str:
+    """The token of the data plane; an empty text for a random one. Raises `UsageError` if it is easy to guess."""
+    if text and not (len(text) >= 16 and text.isascii() and text.isprintable() and " " not in text):
+        raise UsageError(
+            "SVCTOOLKIT_TOKEN needs 16 or more ASCII characters without spaces; unset it for a random token"
+        )
+    return text
+
+
 def _adjust(workspace: Workspace, args: argparse.Namespace) -> None:
     """Apply the options to a workspace."""
     delivery, plane = workspace.delivery, workspace.data_plane
@@ -154,6 +164,7 @@ def _run(args: argparse.Namespace) -> int:
         history=args.history,
         adjust=lambda workspace: _adjust(workspace, args),
         tls=tls,
+        token=_token(os.environ.get("SVCTOOLKIT_TOKEN", "")),
         announce=lambda plane: _terminal.out(server.banner(plane, token)),
     )
     return Exit.OK
@@ -172,7 +183,8 @@ command = Command(
         With --simulate, destinations with a simulation judge requests and hold what they accept: see /inspect/held,
         `svctoolkit held`, and the vendors' own endpoints below /simulated/DESTINATION/.
 
-        Open the printed address, which includes the token, in a browser to watch events arrive.
+        Open the printed address, which includes the token, in a browser to watch events arrive. Each start has a new
+        random token, unless the environment variable SVCTOOLKIT_TOKEN has one.
 
         Without --workspace, serve a demo workspace and print a token generated for this run. Requests to
         destinations are recorded and never leave this machine, unless the workspace file or --live enables delivery.
