@@ -132,8 +132,8 @@ ROOMS = {
         "held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (
-        "demo_workspace web test_api store worker ingest inspect regulations console admin health faults scripts "
-        "simulated forwarding application serving plane _display announcement collector foreground"
+        "demo_workspace web test_api store tracing worker ingest inspect regulations console admin health faults "
+        "scripts simulated forwarding application serving plane _display announcement collector foreground"
     ),
     "server.worker": (
         "notifier backoff timers threads lost_values task rows watchdog knobs checks feed journal waiting pending "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from svctoolkit.server.announcement import banner
 from svctoolkit.server.collector import rare_collections
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.server.serving import Tls, check_sandbox
+from svctoolkit.server.tracing.setup import provider_of
 from svctoolkit.workspace import Workspace
 
 
@@ -44,8 +46,17 @@ def serve(
         from svctoolkit.history import History
 
         History.check(history)  # a file that cannot be used is an error before the first event
+    traces = provider_of(os.environ)
     with DataPlane(
-        workspace, host=host, port=port, store=store, timeout=timeout, adjust=adjust, tls=tls, token=token
+        workspace,
+        host=host,
+        port=port,
+        store=store,
+        timeout=timeout,
+        adjust=adjust,
+        tls=tls,
+        token=token,
+        traces=traces,
     ) as plane:
         if not plane.loopback and not plane.workspace.limits.trust:
             check_sandbox()

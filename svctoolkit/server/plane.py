@@ -43,6 +43,7 @@ from svctoolkit.server.serving import Tls
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.memory import IdentityMemory
 from svctoolkit.server.store.retention import Retention
+from svctoolkit.server.tracing import Traces
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
@@ -52,6 +53,7 @@ from svctoolkit.simulations import Level, SimulatedServer
 from svctoolkit.workspace import Destination, UserCode, Workspace
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
     from starlette.applications import Starlette
 
     from svctoolkit.warehouse import Warehouse
@@ -92,7 +94,8 @@ class DataPlane(View):
     which `clock` moves on. `adjust` may change a workspace before it is used, also after each reload. With `coverage`,
     `lines()` returns which lines of the users' code have run. With `tls` it serves https. `simulate` is how the servers
     of destinations that do not set it are simulated (`answers`, `simulated` or `strict`; default: as `delivery` says),
-    and `simulated` has these servers, by default its own. `token` replaces the random token of this data plane.
+    and `simulated` has these servers, by default its own. `token` replaces the random token of this data plane. With
+    `traces`, a provider of OpenTelemetry, spans of events are made with it.
 
     Raises `ConfigError` if the address or the store cannot be used, `InvalidWorkspace` for a bad file.
     """
@@ -119,6 +122,7 @@ class DataPlane(View):
         tls: Tls | None = None,
         simulate: Level | None = None,
         simulated: Simulated | None = None,
+        traces: TracerProvider | None = None,
         adjust: Callable[[Workspace], object] = lambda _: None,
         token: str = "",
     ) -> None:
@@ -153,7 +157,9 @@ class DataPlane(View):
             retention=retention,
             lenient=lenient,
         )
-        engine = Engine(self._pipeline, self._open(store), clock, knobs=knobs, advance_clock=advance_clock)
+        engine = Engine(
+            self._pipeline, self._open(store), clock, knobs=knobs, advance_clock=advance_clock, traces=Traces(traces)
+        )
         super().__init__(engine)
         self._regulations = Regulations(engine, self._pipeline, new_id)
         self._metrics = Metrics(engine)
@@ -451,6 +457,7 @@ class DataPlane(View):
             if self._socket:
                 self._socket.close()
             self._engine.stop(timeout)
+            self._engine.journal.traces.close(timeout)
 
     def __enter__(self) -> DataPlane:
         return self

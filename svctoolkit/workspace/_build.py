@@ -119,6 +119,7 @@ class Builder:
                 shape.data_plane.retention.seconds,
                 PlaneLimits(**msgspec.structs.asdict(shape.data_plane.limits)),
                 shape.data_plane.event_blocking,
+                shape.data_plane.traces,
             ),
             warehouses=WarehouseSettings(**msgspec.structs.asdict(shape.warehouses)),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),

@@ -352,7 +352,7 @@ def _data_plane(knobs: DataPlaneSettings) -> dict[str, Any]:
     default = DataPlaneSettings()
     members = {
         _CAMEL.get(m, m): getattr(knobs, m)
-        for m in ("lenient", "dedup_window")
+        for m in ("lenient", "dedup_window", "traces")
         if getattr(knobs, m) != getattr(default, m)
     }
     retention = {m: getattr(knobs, m) for m in ("events", "seconds") if getattr(knobs, m) is not None}

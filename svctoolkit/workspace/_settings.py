@@ -125,7 +125,7 @@ class DataPlaneSettings:
     `lenient` sets invalid events of a batch aside and accepts the rest. Events with the same `messageId` within
     `dedup_window` seconds are duplicates. The newest `events` are kept, none older than `seconds` (None: 1,000,000 and
     a week in a file, 20,000 in memory). `event_blocking` lists, by event type, names of events that no destination
-    receives.
+    receives. `traces` is the URL of a trace with `{trace_id}` in it, for links on the page.
     """
 
     lenient: bool = False
@@ -134,3 +134,4 @@ class DataPlaneSettings:
     seconds: float | None = None
     limits: PlaneLimits = field(default_factory=PlaneLimits)
     event_blocking: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    traces: str = ""

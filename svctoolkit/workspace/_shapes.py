@@ -236,6 +236,13 @@ class DataPlaneShape(_Shape):
         dict[Text, list[Text]],
         Meta(description="names of events that no destination receives, by event type; as in RudderStack"),
     ] = {}
+    traces: Annotated[
+        str,
+        Meta(
+            pattern=r"^$|^https?://[^{}]*\{trace_id\}[^{}]*$",
+            description="URL of a trace with {trace_id} in it, for links on the page",
+        ),
+    ] = ""
 
 
 class WarehousesShape(_Shape):

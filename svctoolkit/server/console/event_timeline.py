@@ -32,14 +32,17 @@ _WORST = ("failed", "dead", "dropped", "pending", "unmapped", "delivered", "filt
 _OPEN = ("failed", "dead", "dropped", "pending")
 
 
-def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]]) -> Html:
+def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]], trace: str = "") -> Html:
     """Render the content of `/inspect/arrivals/{seq}` as HTML: what happened to the event, one stop after another.
+
+    `trace` is the address of its trace, if it is known.
 
     Destinations where it failed come first and are open; delivered ones without lost values are folded.
     """
     fates = sorted(about["fates"], key=lambda fate: (_WORST.index(str(fate["status"])), str(fate["destination"])))
     alone = len(fates) == 1
     return display.fragment(
+        *([Html(f'<p><a href="{display.html(trace)}" rel="noreferrer">Trace</a></p>')] if trace else []),
         *(_refusal(item) for item in about["rejected"]),
         *(_received(item) for item in about["events"]),
         *_attempts(about),

@@ -15,6 +15,7 @@ from svctoolkit.server.ingest.keys import UnknownKeys
 from svctoolkit.server.ingest.refusals import GatewayRefusal
 from svctoolkit.server.ingest.scan import excerpt, new_ids
 from svctoolkit.server.store.head import Head
+from svctoolkit.server.tracing import RequestTrace
 from svctoolkit.server.web.requests import only_of
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Source
@@ -33,21 +34,32 @@ class Intake:
         if not heads:
             return None
         ids = new_ids(heads, self.new_id)
-        ip = _address(request)
+        ip, trace = _address(request), self._trace(request, source, run, len(heads))
+        begin = _ignore if trace is None else trace.begin
         try:
             # In-process clients deliver the body at once and run in their own thread, which may do the routing.
             here = whole_body(request) is not None
             only = only_of(request)
             accepted = self.engine.accept(
-                source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids, here=here, only=only
+                source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids, here=here, only=only, number=begin
             )
+            # In memory it is stored already: no further function per event.
+            if not accepted.stored.done() or accepted.stored.exception() is not None:
+                await written(accepted.stored)
         except StoreError as error:
             raise GatewayRefusal(500, str(error)) from error
-        # In memory it is stored already: no further function per event.
-        if not accepted.stored.done() or accepted.stored.exception() is not None:
-            await written(accepted.stored)
+        finally:
+            if trace is not None:
+                trace.end()
         request.state.events = len(heads)
         return accepted.first
+
+    def _trace(self, request: Request, source: Source, run: str, count: int) -> RequestTrace | None:
+        """Return the trace of a request; None if it has no context and no spans are made."""
+        traces, traceparent = self.engine.journal.traces, request.headers.get("traceparent", "")
+        if not traceparent and not traces.is_exporting:
+            return None
+        return RequestTrace(traces, traceparent, count, self.engine.clock, {"source": source.key, "run": run})
 
     def reject(self, source: Source | None, run: str, refusal: GatewayRefusal, body: bytes) -> None:
         """Record a refusal."""
@@ -56,6 +68,10 @@ class Intake:
         # A rejection that cannot be recorded must still be answered as a rejection.
         with suppress(StoreError):
             self.engine.reject(key, run, refusal.status, refusal.reason, excerpt(body), refusal.position)
+
+
+def _ignore(_: int) -> None:
+    """Do nothing with the number of an event."""
 
 
 async def written(future: Future[None]) -> None:

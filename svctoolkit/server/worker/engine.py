@@ -22,6 +22,7 @@ from svctoolkit.server.store.memory import Memories
 from svctoolkit.server.store.retention import Pruner
 from svctoolkit.server.store.schema import BlockRow, Rejected, Webhook, storable
 from svctoolkit.server.store.work import Events, Work
+from svctoolkit.server.tracing import Traces
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.deliveries import Deliveries
 from svctoolkit.server.worker.feed import Feed
@@ -86,6 +87,7 @@ class Engine:
         *,
         knobs: Knobs,
         advance_clock: Callable[[float], None] | None,
+        traces: Traces,
     ) -> None:
         self.workspace, self.store, self.notifier, self.knobs = pipeline.workspace, store, Notifier(), knobs
         self._moved, self._wall_clock, self._advance_clock = timedelta(), clock, advance_clock
@@ -98,7 +100,7 @@ class Engine:
         work = Work(store)
         self._work, self.events = work, Events(store)
         self.pending = Pending(work, self.workspace)
-        self.journal = Journal(Feed(self.masker, lambda: knobs.limits.changes))
+        self.journal = Journal(Feed(self.masker, lambda: knobs.limits.changes), traces)
         self._background: list[Background] = []
         self._pruner = Pruner(store, self.clock, lambda: knobs.retention)
         attempts = Attempts(pipeline, self.clock, masked=store.path is not None)
@@ -226,13 +228,14 @@ class Engine:
         ids: Iterable[str],
         here: bool = False,
         only: Collection[str] | None = None,
+        number: Callable[[int], object] = lambda _: None,
     ) -> Accepted:
         """Accept the events of one request. Their delivery starts when they are on disk.
 
         The arguments are those of a `Block`. The error of the future `stored` is a `StoreError`. With `here`, the
         calling thread routes the events if the store has them at once, which is cheaper than waking the router's
         thread. Threads that others depend on, such as that of an event loop, should not do that. `only` these
-        destinations get them.
+        destinations get them. `number` is called with the seq of the first event, before anything happens to it.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
         if only is not None:
@@ -240,6 +243,7 @@ class Engine:
         count, at, blocks = len(heads), self.clock().timestamp(), list[Block]()
 
         def row(first: int) -> BlockRow:
+            number(first)
             blocks.append(Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body, heads))
             return blocks[0].row()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from svctoolkit.server.store.record import change, without_contents
 from svctoolkit.server.store.schema import Check, Delivery, Fate, Received, Rejected, Violation
+from svctoolkit.server.tracing import Traces
 from svctoolkit.server.worker.feed import Feed
 from svctoolkit.server.worker.lost_values import LostValues
 
@@ -27,8 +28,8 @@ _KINDS = {
 class Journal:
     """Records what happens: `counts` by kind, values that user code has lost, and the feed."""
 
-    def __init__(self, feed: Feed) -> None:
-        self.feed, self.lost_values = feed, LostValues()
+    def __init__(self, feed: Feed, traces: Traces) -> None:
+        self.feed, self.traces, self.lost_values = feed, traces, LostValues()
         self._lock = Lock()
         self._counts: dict[str, Counter[tuple[str, ...]]] = {
             kind: Counter()
@@ -65,6 +66,7 @@ class Journal:
             self._count("violations", ((violation.source, violation.violation) for violation in violations))
             self.feed.publish("violation", violations, change)
         if settled := [fate for fate in fates if fate.status != "pending"]:
+            self.traces.settle((), settled)
             self._settle(settled)
         if self.feed.watched:  # only live readers need to see where events are queued
             self.feed.publish("fate", [fate for fate in fates if fate.status == "pending"], _queued)
@@ -77,6 +79,7 @@ class Journal:
         """Record finished attempts: their requests, and the fates of the events."""
         self._count("deliveries", ((delivery.destination, str(delivery.status)) for delivery in deliveries))
         self.lost_values.count(fates)
+        self.traces.settle(deliveries, fates)
         self.feed.publish("delivery", [*map(without_contents, deliveries)], change)
         self._settle([*map(without_contents, fates)])
 

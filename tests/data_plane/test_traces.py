@@ -1,0 +1,212 @@
+"""Traces: contexts of clients, spans of events, and their export over OTLP."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer
+from svctoolkit.errors import InvalidWorkspace
+from svctoolkit.server import Backoff
+from svctoolkit.server.tracing import parse_traceparent
+from svctoolkit.server.tracing.setup import provider_of
+from tests.data_plane.conftest import basic
+
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+CONTEXT = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
+EVENT = {"type": "track", "event": "Paid", "userId": "u1", "properties": {"email": "mira@mail.example"}}
+
+
+@pytest.fixture
+def exporter() -> InMemorySpanExporter:
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def traced(workspace: Workspace, exporter: InMemorySpanExporter) -> Iterator[DataPlane]:
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0), traces=provider) as made:
+        yield made
+
+
+def send(plane: DataPlane, headers: dict[str, str] = CONTEXT) -> int:
+    body = json.dumps(EVENT).encode()
+    status = plane.ingest("POST", "/v1/track", headers={**basic("web-key"), **headers}, body=body).status
+    plane.drain()
+    return status
+
+
+def test_spans_of_an_event(traced: DataPlane, exporter: InMemorySpanExporter) -> None:
+    """From the client's span to each request, in one trace; failed attempts are errors."""
+    traced.script("crm", Answer(503), Answer(200))
+    traced.script("mail", Answer(400))
+    send(traced)
+    spans = exporter.get_finished_spans()
+    (ingest,) = [span for span in spans if span.name == "ingest"]
+    ways = {span.name: span for span in spans if span.name.startswith("deliver ")}
+    attempts = [span for span in spans if span.name == "send_to_destination"]
+
+    assert {f"{span.context.trace_id:032x}" for span in spans} == {TRACE}
+    assert ingest.parent is not None
+    assert f"{ingest.parent.span_id:016x}" == PARENT
+    assert {way.parent.span_id for way in ways.values()} == {ingest.context.span_id}
+    assert {name: way.attributes["svctoolkit.fate"] for name, way in ways.items()} == {
+        "deliver crm": "delivered",
+        "deliver mail": "failed",
+    }
+    assert [way.status.status_code for _, way in sorted(ways.items())] == [StatusCode.UNSET, StatusCode.ERROR]
+    of_crm = [a for a in attempts if a.parent.span_id == ways["deliver crm"].context.span_id]
+    assert [a.attributes["http.response.status_code"] for a in of_crm] == [503, 200]
+    assert len([span for span in spans if span.name == "process"]) == 2
+    assert all(span.start_time <= span.end_time for span in spans)
+
+
+def test_spans_show_nothing_of_an_event(traced: DataPlane, exporter: InMemorySpanExporter) -> None:
+    """Neither personal data nor settings: their attributes are keys, numbers and statuses."""
+    traced.workspace.destinations["crm"].config["webhookUrl"] = "https://hook.example/in?token=s3cr3t-t0ken-1"
+    send(traced)
+    shown = "".join(span.to_json() for span in exporter.get_finished_spans())
+
+    for text in ("mira", '"u1', "Paid", "s3cr3t", "hook.example", "web-key"):
+        assert text not in shown
+
+
+def test_events_without_a_context_have_a_trace_of_their_own(traced: DataPlane, exporter: InMemorySpanExporter) -> None:
+    """Also if the context is malformed."""
+    assert send(traced, {}) == send(traced, {"traceparent": "00-nonsense"}) == 200
+    roots = [span for span in exporter.get_finished_spans() if span.name == "ingest"]
+
+    assert [span.parent for span in roots] == [None, None]
+    assert len({span.context.trace_id for span in roots}) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "00",
+        f"ff-{TRACE}-{PARENT}-01",
+        f"00-{'0' * 32}-{PARENT}-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"00-{TRACE.upper()}-{PARENT}-01",
+        f"00-{TRACE}-{PARENT}-01-more",
+        f"00-{TRACE}-{PARENT}-1",
+        "x" * 100_000,
+    ],
+)
+def test_malformed_contexts_are_ignored(text: str) -> None:
+    """As the W3C requires."""
+    assert parse_traceparent(text) is None
+
+
+def test_contexts_of_later_versions_are_understood() -> None:
+    """They may have more members."""
+    found = parse_traceparent(f"cc-{TRACE}-{PARENT}-00-what-the-future-brings")
+
+    assert found is not None
+    assert (found.trace_id, found.is_sampled) == (TRACE, False)
+
+
+def test_the_page_links_to_the_trace(plane: DataPlane) -> None:
+    """With the address in the workspace; without a provider, the context of the client is enough."""
+    plane.workspace.data_plane.traces = "https://jaeger.example/trace/{trace_id}"
+    send(plane)
+    send(plane, {})
+    token = {"Authorization": f"Bearer {plane.token}"}
+    pages = [plane.ingest("GET", f"/console/events/{seq}", headers=token).text for seq in (1, 2)]
+
+    assert [f'href="https://jaeger.example/trace/{TRACE}"' in page for page in pages] == [True, False]
+
+
+def test_the_address_needs_a_place_for_the_trace() -> None:
+    """And must be a link."""
+    for text in ("https://jaeger.example/", "javascript:alert('{trace_id}')"):
+        with pytest.raises(InvalidWorkspace, match="1:"):
+            Workspace.loads(f'dataPlane: {{traces: "{text}"}}')
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Keeps the spans that are exported to it."""
+
+    spans: list[str]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        for of_resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            for scope in of_resource.scope_spans:
+                self.server.spans += [span.name for span in scope.spans]  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write nothing."""
+
+
+def test_spans_are_exported_over_otlp(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the endpoint in the environment; stopping the data plane exports what is left."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    server.spans = []  # type: ignore[attr-defined]
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    provider = provider_of(os.environ)
+    assert isinstance(provider, TracerProvider)
+    with DataPlane(workspace, listen=False, traces=provider) as plane:
+        send(plane)
+    provider.shutdown()
+    server.shutdown()
+    server.server_close()
+
+    assert sorted(server.spans) == [  # type: ignore[attr-defined]
+        "deliver crm",
+        "deliver mail",
+        "ingest",
+        "process",
+        "process",
+        "send_to_destination",
+        "send_to_destination",
+    ]
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_SDK_DISABLED": "true"},
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_TRACES_EXPORTER": "none"},
+    ],
+)
+def test_nothing_is_exported_unless_the_environment_says_so(environ: dict[str, str]) -> None:
+    """By the standard variables."""
+    assert provider_of(environ) is None
+
+
+def test_without_traces_nothing_is_imported() -> None:
+    """A data plane without a provider does not load OpenTelemetry."""
+    code = """
+import sys
+from svctoolkit import DataPlane, Workspace
+workspace = Workspace("shop")
+workspace.destination("crm", "WEBHOOK", config={"webhookUrl": "https://crm.example/in"})
+workspace.source("web", destinations=["crm"])
+with DataPlane(workspace) as plane:
+    plane.send({"type": "track", "event": "E", "userId": "u"}, source="web")
+    plane.drain()
+print([name for name in sys.modules if name.startswith("opentelemetry")])
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+
+    assert found.stdout.strip() == "[]"
