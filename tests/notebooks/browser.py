@@ -120,11 +120,18 @@ class Jupyter:
 
     @contextmanager
     def lab(
-        self, name: str, shots: Path, *, theme: str = "light", refused: str = "", **context: Any
+        self,
+        name: str,
+        shots: Path,
+        *,
+        theme: str = "light",
+        refused: str = "",
+        patience: float = _SECONDS,
+        **context: Any,
     ) -> Iterator[Sheet]:
         """The notebook in JupyterLab, all cells run. `context` are settings of the page, such as `viewport`.
 
-        The page does not get what `refused` matches.
+        The page does not get what `refused` matches. `patience` is in seconds: how long the cells may run.
         """
         self._lab.configure(theme)
         url = f"{self._lab.url}/doc/tree/{name}.ipynb?token={self._lab.token}"
@@ -132,7 +139,7 @@ class Jupyter:
             with self._sheet(url, shots, context, refused) as sheet:
                 sheet.ready()
                 sheet.run()
-                sheet.shown()
+                sheet.shown(patience)
                 yield sheet
         finally:
             for session in self._lab.ask("GET", "/api/sessions"):
@@ -214,10 +221,10 @@ class Sheet:
         if not _NOT_OURS.search(text):
             self.errors.append(text[:500])
 
-    def shown(self) -> None:
-        """Return when the explorer is visible, or fail with the notebook's error."""
+    def shown(self, patience: float = _SECONDS) -> None:
+        """Return when the explorer is visible, or fail with the notebook's error, or after `patience` seconds."""
         failed = self.page.locator('[data-mime-type="application/vnd.jupyter.error"]')
-        self.explorer.or_(failed).first.wait_for(timeout=_SECONDS * 1000)
+        self.explorer.or_(failed).first.wait_for(timeout=patience * 1000)
         assert failed.count() == 0, f"a cell failed: {failed.first.inner_text()}"
 
     def ready(self) -> None:

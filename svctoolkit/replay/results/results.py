@@ -154,7 +154,7 @@ class _Result(Displayed, ArrowOut):
 
         `of` is a group, which is compared with events of the same names that arrive at its destination, or the places
         of events (`frame()["place"]`), which are compared with all others. The events are read again: up to 10,000 of
-        them, and 6,000 that arrive (or 10,000 others). Empty if one side has none.
+        them, and 5,000 that arrive (or 10,000 others). Empty if one side has none.
 
         Raises `ConfigError` if the rows were not kept, or the events can be read only once.
         """
