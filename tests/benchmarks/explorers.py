@@ -37,6 +37,7 @@ workspace = svctoolkit.Workspace("shop")
 workspace.transformation("clean", language="{language}", code={code!r})
 workspace.destination("hook", "WEBHOOK", config={{"webhookUrl": "https://h.example"}}, transformation="clean")
 editor = TransformationEditor(workspace, "clean", events=many)
+editor.wait()
 editor._event.value = "all"
 editor
 """

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _SIGNS = {"added": "+", "removed": "−", "changed": "~"}
 _LONGEST = 300  # characters shown of a changed value
-_DETAILED = 20  # events shown individually; the table has all of them
+_DETAILED = 5  # events shown individually; the table has all of them, and more would delay each key
 
 
 @dataclass(frozen=True, slots=True)
