@@ -15,7 +15,7 @@ from svctoolkit import Pipeline, Workspace, yamlfile
 from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 from svctoolkit.events import track
-from svctoolkit.replay import Comparison, compare
+from svctoolkit.replay import Comparison, compare, replay
 from svctoolkit.results.changes import Change
 from tests.replay.shops import ndjson, shop
 
@@ -293,3 +293,31 @@ def test_a_failing_event_that_is_dropped_now_is_not_good_news() -> None:
     result = compare(views(0.0, 5), shop(fail), shop(lambda _event: None))
 
     assert (result.kinds["changed"], result.kinds["no longer failing"]) == (5, 0)
+
+
+def test_a_policy_that_holds_for_a_sample_is_not_decided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The command runs all events, as for `lost>0`; without conditions or --policies, a sample stays one."""
+    events = [
+        {"type": "track", "event": "Search", "userId": "u", "messageId": f"m{n}", "properties": {"query": "shoes"}}
+        for n in range(2_000)
+    ]
+    events[1_900]["properties"] = {"query": "ada@mail.example"}
+    (tmp_path / "e.ndjson").write_text("\n".join(map(json.dumps, events)))
+    hook = "{type: WEBHOOK, config: {webhookUrl: 'https://hook.example/in'}}"
+    policies = "policies: [{no_personal: {kinds: [email]}}]\n"
+    (tmp_path / "w.yaml").write_text(f"workspace: shop\ndestinations: {{hook: {hook}}}\n{policies}")
+    (tmp_path / "p.yaml").write_text(policies)
+    command = ["replay", str(tmp_path / "e.ndjson"), "--workspace", str(tmp_path / "w.yaml"), "--sample", "0.01"]
+
+    assert main([*command, "--fail-on", "failed>50%"]) == 1
+    said = capsys.readouterr().err
+    assert "a sample of 0.01 does not decide no_personal; next: 1" in said
+    assert "no_personal: 1 event at hook" in said
+    assert main([*command, "--policies", str(tmp_path / "p.yaml")]) == 1
+    capsys.readouterr()
+    assert main(command) == 0
+    assert "a sample: " in capsys.readouterr().out
+    result = replay(events, Workspace.load(tmp_path / "w.yaml"), sample=0.01)
+    (breach,) = result.breaches("failed>50%")
+    assert (breach.condition, breach.needs) == ("no_personal", 1.0)
+    assert "not sure: no breach in " in breach.text

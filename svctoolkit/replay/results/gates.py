@@ -9,6 +9,7 @@ from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.text import plural_s
 from svctoolkit.replay.review.accepted import Exceeded
 from svctoolkit.replay.review.terms import Breach
+from svctoolkit.replay.tally.tally import Tally
 
 
 def unreliable(
@@ -30,6 +31,14 @@ def policy_breaches(counts: Mapping[str, Mapping[str, int]], policies: Policies)
         for name, of in counts.items()
         if name in policies.strict
     ]
+
+
+def undecided_policies(tally: Tally, policies: Policies, sample: float) -> list[Breach]:
+    """Return the policies of severity `error` that hold for a sample: only all events can show that they hold."""
+    if sample >= 1 or tally.events >= tally.records - tally.rejected:
+        return []
+    text = f"not sure: no breach in {tally.events:,} of {tally.records - tally.rejected:,} events; needs all events"
+    return [Breach(name, text, 1.0) for name in sorted(policies.strict - tally.policies.keys())]
 
 
 def source_text(count: int, sources: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from svctoolkit.policies import Policies
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.again import Again
 from svctoolkit.replay.results.as_json import as_json
-from svctoolkit.replay.results.gates import policy_breaches, unreliable
+from svctoolkit.replay.results.gates import policy_breaches, undecided_policies, unreliable
 from svctoolkit.replay.results.group_contrasts import KINDS as EXPLAINED
 from svctoolkit.replay.results.group_contrasts import Contrasts, GroupContrast
 from svctoolkit.replay.results.groups import Groups
@@ -258,7 +258,8 @@ class _Result(Displayed, ArrowOut):
         given = Conditions(conditions, compares=isinstance(self, Comparison), priced=amounts is not None)
         if not conditions.strip():
             return []
-        doubts = unreliable(self.unread, self.exceeded, self.sourceless, self.source_rules)
+        doubts = [*unreliable(self.unread, self.exceeded, self.sourceless, self.source_rules)]
+        doubts += undecided_policies(self.tally, self.policies, self.sample)
         return [*self.policy_breaches, *doubts, *given.breaches(tally, self.sample, amounts)]
 
     @property

@@ -127,9 +127,13 @@ def _decided(args: argparse.Namespace, costs: Costs | None) -> tuple[Replayed | 
 
 
 def _breaches(result: Replayed | Comparison, args: argparse.Namespace, costs: Costs | None) -> list[Breach]:
+    from svctoolkit.replay.results.gates import undecided_policies
+
     amounts = None if costs is None else costs.amounts
+    undecided = undecided_policies(result.tally, result.policies, result.sample) if args.policies else ()
     breaches = [
         *result.policy_breaches,
+        *undecided,
         *result.breaches(args.fail_on, amounts=amounts),
         *result.breaches(args.fail_on_total, total=True, amounts=amounts),
     ]
