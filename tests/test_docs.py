@@ -6,6 +6,7 @@ import doctest
 import os
 import pkgutil
 import re
+import tomllib
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,9 @@ import pytest
 
 import svctoolkit
 import svctoolkit.widgets
+from svctoolkit import errors
 from svctoolkit.causes import RefusalKind
+from svctoolkit.cli import main
 from svctoolkit.delivery._failures import _KNOWN
 from svctoolkit.plans.violation import VIOLATION_TYPES
 from svctoolkit.simulations import SIMULATIONS
@@ -190,7 +193,69 @@ def test_troubleshooting_has_an_entry_for_every_reason() -> None:
     entries = set(re.findall(r"^### (.+)$", text, re.MULTILINE))
     code = {"error", "syntax", "time", "memory", "output", "crash", "sandbox"}
 
-    assert {*get_args(RefusalKind), *code, *_KNOWN, "EFORBIDDEN", *VIOLATION_TYPES} - entries == set()
+    own = {
+        name for name, value in vars(errors).items() if isinstance(value, type) and value.__module__ == errors.__name__
+    }
+
+    assert {*get_args(RefusalKind), *code, *_KNOWN, "EFORBIDDEN", "lost", *VIOLATION_TYPES} - entries == set()
+    assert {name for name in own if issubclass(getattr(errors, name), (Exception, Warning))} - entries == set()
+
+
+#: what reports, frames and messages name, and the entry that explains it
+RULES = {
+    "MP.missing.userId": "### missing",
+    "GA4.not-configured.eventsToEvents": "### not-configured",
+    "HS.lookup-failed.x": "### lookup-failed",
+    "MP.http-429": "### Status 429, 500, 502, 503, 504",
+    "MP.http-401.invalid-token": "### Status 400, 401, 403, 404",
+    "code.clean.js.transformEvent.TypeError": "### error",
+    "code.lost.NaN": "### lost",
+    "memory": "### memory",
+    "ECONNREFUSED": "### ECONNREFUSED",
+    "Required-Missing": "### Required-Missing",
+    "InvalidSuite": "### InvalidSuite",
+    "mp.import.count": "### mp.import.count",
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_is_explained_in_the_terminal(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`svctoolkit docs RULE` prints its entry."""
+    assert main(["docs", rule]) == 0
+    assert capsys.readouterr().out.startswith(f"{RULES[rule]}\n")
+
+
+@pytest.mark.parametrize("rule", ["MP.wrong.userId", "mp.import.nothing", "MP.http-299", "EWRONG", "x."])
+def test_an_unknown_rule_is_an_error(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """As an unknown page."""
+    assert main(["docs", rule]) == 4
+    assert f"unknown page {rule!r}" in capsys.readouterr().err
+
+
+def test_failures_name_the_command_that_explains_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In Python as `help`, and in a report of `run` after the failure."""
+    workspace = svctoolkit.Workspace("shop")
+    workspace.destination("slack", "SLACK", config={"webhookUrl": "https://hooks.slack.example/x"})
+    result = svctoolkit.Pipeline(workspace).test_destination("slack", {"type": "track", "userId": "u"})
+    failure = result.failures()[0]
+    (tmp_path / "x.suite.yaml").write_text(
+        "destinations:\n  slack: {type: SLACK, config: {webhookUrl: https://hooks.slack.example/x}}\n"
+        "scenarios:\n- {name: x, destination: slack, event: {type: track, userId: u}, "
+        "expect: {dest_transform: {method: POST}}}\n"
+    )
+
+    assert main(["run", str(tmp_path)]) == 1
+    assert failure.help == f"svctoolkit docs {failure.rule}"
+    assert f"  {failure.help}\n" in capsys.readouterr().out
+    assert main(failure.help.split()[1:]) == 0
+
+
+def test_the_faq_lists_every_extra() -> None:
+    """And names none that does not exist."""
+    text = (ROOT / "svctoolkit" / "docs" / "faq.md").read_text("utf-8")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+
+    assert set(re.findall(r"`\[(\w+)\]`", text)) == set(extras) - {"test", "bench"}
 
 
 def test_every_module_has_a_docstring() -> None:

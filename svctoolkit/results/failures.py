@@ -58,6 +58,11 @@ class Failure:
     event_id: str
     message: str
 
+    @property
+    def help(self) -> str:
+        """The command that explains the rule, without a network: `svctoolkit docs MP.missing.userId`."""
+        return f"svctoolkit docs {self.rule}"
+
 
 _COLUMNS = [field.name for field in fields(Failure)]
 _CLOSED = ("stage", "event_type")

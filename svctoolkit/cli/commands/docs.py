@@ -16,7 +16,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "page",
         nargs="?",
         metavar="PAGE",
-        help="print this page as Markdown, such as suites or sdk/values; PAGE#SECTION prints one section",
+        help="print this page as Markdown, such as suites or sdk/values; PAGE#SECTION prints one section; "
+        "a rule (MP.missing.userId), a code (ECONNREFUSED) or an error (InvalidSuite) prints what it means",
     )
     parser.add_argument("--search", metavar="WORDS", help="search all pages and print the best results")
     parser.add_argument("--build", metavar="DIR", help="write the documentation as a static HTML site to this folder")
@@ -47,22 +48,32 @@ def _run(args: argparse.Namespace) -> int:
 
 def _page(address: str) -> str:
     """The Markdown of a page, or of one section: `suites`, `suites#matchers`."""
-    from svctoolkit.cli._main import COMMANDS
-    from svctoolkit.cli._site import DOCS, names, sections, texts
+    from svctoolkit.cli._rules import explanation
+    from svctoolkit.cli._site import names, sections
 
     name, _, anchor = address.partition("#")
     name = name.removesuffix(".md").removesuffix(".html")
     known = names()
     if name not in known:
+        explained = explanation(address, {part.heading: part for part in sections(_text("troubleshooting"))})
+        if explained:
+            return explained
         raise UnknownName("page", name, known)
-    file = DOCS / f"{name}.md"
-    text = file.read_text("utf-8") if file.is_file() else texts(COMMANDS)[name]
+    text = _text(name)
     if not anchor:
         return text.rstrip()
     parts = {section.anchor: section for section in sections(text)}
     if anchor not in parts:
         raise UnknownName(f"section of {name}", anchor, parts)
     return parts[anchor].markdown
+
+
+def _text(name: str) -> str:
+    from svctoolkit.cli._main import COMMANDS
+    from svctoolkit.cli._site import DOCS, texts
+
+    file = DOCS / f"{name}.md"
+    return file.read_text("utf-8") if file.is_file() else texts(COMMANDS)[name]
 
 
 def _search(words: str) -> int:
@@ -116,6 +127,7 @@ command = Command(
     examples=(
         "svctoolkit docs",
         "svctoolkit docs lineage",
+        "svctoolkit docs MP.missing.userId",
         'svctoolkit docs --search "retry after"',
         "svctoolkit docs --build public",
     ),

@@ -19,12 +19,16 @@ _Place: TypeAlias = tuple[str, int]  # a destination, and the number of a failur
 
 
 class Cause(msgspec.Struct, frozen=True):
-    """The end of an event that was not delivered: `fate` is failed, dead, filtered, dropped... in a `stage`."""
+    """The end of an event that was not delivered: `fate` is failed, dead, filtered, dropped... in a `stage`.
+
+    `rule` is the id of the broken rule, if it is known; `svctoolkit docs RULE` explains it.
+    """
 
     destination: str
     fate: str
     stage: str
     reason: str
+    rule: str = ""
 
     def __str__(self) -> str:
         return f"{self.destination}: {self.fate} in {self.stage}: {self.reason}"
@@ -40,7 +44,8 @@ def _cause(record: Mapping[str, Any]) -> Cause:
     tries = record.get("attempts") or 0
     fate = f"dead after {tries} attempts" if record["fate"] == "dead" and tries > 1 else str(record["fate"])
     reason = record.get("error") or record.get("reason") or "unknown reason"
-    return Cause(str(record["destination"]), fate, str(record["by"] or "delivery"), str(reason))
+    rule = str(record["rule"]) if "rule" in record else ""
+    return Cause(str(record["destination"]), fate, str(record["by"] or "delivery"), str(reason), rule)
 
 
 def unexpected_failures(results: Mapping[str, Json], expected: Mapping[str, Json]) -> Iterator[Difference]:

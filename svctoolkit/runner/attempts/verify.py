@@ -95,7 +95,20 @@ class VerifyResult(msgspec.Struct, frozen=True):
     def _failures(self) -> list[StageFailure]:
         """Return the failures in the response to an event."""
         keys = {d.id: d.key for d in self.scenario.suite.workspace.destinations.values()}
-        return list(stage_failures(self.answer.body, keys, self.target)) if self.verifies else []
+        failures = stage_failures(self.answer.body, keys, self.target) if self.verifies else ()
+        causes = read_causes(self.answer.headers)
+        return [replace(each, cause=replace(each.cause, rule=self._rule(each, causes))) for each in failures]
+
+    def _rule(self, failure: StageFailure, causes: Mapping[str, Mapping[int, FailureCause]]) -> str:
+        """Return the rule that a failure breaks, if the data plane reported its cause."""
+        body, place = self.answer.body, failure.place
+        if "data" not in place:
+            return ""
+        at = place.index("data")
+        result: Any = body[int(place[0])] if isinstance(body, list) else body
+        cause = causes.get(str(result.get("destinationId")), {}).get(int(place[at + 1]))
+        failed = "user_transform" if isinstance(cause, CodeError) else "dest_transform"
+        return cause.rule(str(result.get("destination") or "")) if cause and failure.cause.stage == failed else ""
 
 
 class TransformationResult(msgspec.Struct, frozen=True):

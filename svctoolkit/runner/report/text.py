@@ -102,6 +102,8 @@ def hints(step: StepOutcome) -> Iterator[str]:
         how = _how_to_say(cause) if step.step.kind == "verify" else _FAILED
         if "$snapshot" not in str(step.step.expect.get(cause.stage)):  # of a value that is not expected to fail
             yield f"a scenario fails on any failure that it does not expect: {how}"
+        if cause.rule:
+            yield f"svctoolkit docs {cause.rule}"
     first = {d.path[0] for d in step.differences if d.path} - {"failed"}
     if first_wrong_stage(step) in STAGES and len(first) > 1:
         yield f"the first stage that differs is {first_wrong_stage(step)}"
