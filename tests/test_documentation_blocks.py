@@ -1,0 +1,242 @@
+"""Every code block of the documentation runs or is checked; those that cannot say why, in the line that opens them.
+
+Python without a marker runs in `test_docs.py` and in the tests of the pages in `ELSEWHERE`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import tree_sitter_javascript
+from tree_sitter import Language, Parser
+
+from svctoolkit import runner, workspace
+from svctoolkit.cli import COMMANDS, main
+from svctoolkit.cli._parser import of as parser_of
+from svctoolkit.yamlfile import load
+from tests.imports import acme
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "svctoolkit" / "docs"
+_BLOCK = re.compile(r"^( *)```(\w+)?([^\n]*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+#: pages whose commands run in their own order, with their own files
+ELSEWHERE = {
+    "recipes.md": "test_recipes.py",
+    "tracking-plans.md": "plans/test_page.py",
+    "deletion.md": "deletions/test_suites.py",
+}
+#: how many blocks cannot run, by reason
+UNTESTED = {"installs packages": 4, "needs a running server": 2, "needs dbt": 1, "needs a server in the network": 1}
+_SERVING = ("serve", "mcp")  # commands that run until they are stopped: only their options are checked
+_BRANCH = "HEAD"  # in a default run there is no git, so a folder has the name of the revision
+
+
+class Block(NamedTuple):
+    """One block of code: its page, the line where it begins, its language, the rest of that line, and its code."""
+
+    page: str
+    line: int
+    language: str
+    info: str
+    code: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def blocks() -> Iterator[Block]:
+    for file in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
+        text = file.read_text("utf-8")
+        for found in _BLOCK.finditer(text):
+            line = text[: found.start()].count("\n") + 1
+            code = re.sub(rf"^{found[1]}", "", found[4], flags=re.MULTILINE)
+            yield Block(file.name, line, found[2] or "", found[3].strip(), code)
+
+
+BLOCKS = list(blocks())
+RUN = [block for block in BLOCKS if not block.info.startswith("notest")]
+
+
+def those(*languages: str, info: str | None = None) -> Any:
+    """The blocks in these languages, as parameters of a test."""
+    chosen = [b for b in RUN if b.language in languages and (info is None or b.info == info)]
+    return pytest.mark.parametrize("block", chosen, ids=lambda block: block.id)
+
+
+def test_blocks_that_cannot_run_have_a_reason() -> None:
+    """Their number is fixed: a new one is a decision."""
+    reasons = [re.fullmatch(r"notest: (.+)", b.info) for b in BLOCKS if b.info.startswith("notest")]
+
+    assert Counter(reason[1] if reason else "" for reason in reasons) == UNTESTED
+
+
+def test_every_block_is_of_a_kind_that_is_checked() -> None:
+    """`text` is output, as is a block without a language; all others are in a language that is read here."""
+    known = {"python", "yaml", "sh", "bash", "console", "json", "js", "toml", "text", ""}
+
+    assert [block.id for block in BLOCKS if block.language not in known] == []
+    assert [name for name, test in ELSEWHERE.items() if name not in (ROOT / "tests" / test).read_text("utf-8")] == []
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the commands of the documentation read."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "."]) == 0
+    lines = (ROOT / "notebooks" / "shop" / "events.ndjson").read_text("utf-8").splitlines(keepends=True)[:60]
+    Path("events.ndjson").write_text("".join(lines))
+    Path("events").mkdir()
+    for number in (1, 2):
+        Path(f"events/2026-02-0{number}.ndjson.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    Path(_BRANCH).mkdir()
+    for name in ("workspace.yaml", "clean.py"):
+        Path(_BRANCH, name).write_text(Path(name).read_text())
+    Path("prices.yaml").write_text("currency: EUR\ndestinations:\n  mixpanel: {users: 0.02}\n")
+    Path("policies.yaml").write_text("policies:\n- hosts: [hook.example, api.mixpanel.com]\n")
+    Path("columns.csv").write_text("table_name,column_name,data_type\ntracks,id,text\n")
+    export = acme.write(Path()).read_text()
+    for name in ("dev.json", "prod.json"):
+        Path(name).write_text(export)
+    Path("rudder-project").mkdir()
+    Path("rudder-project/web.yaml").write_text(_PROJECT)
+    return tmp_path
+
+
+#: webhooks of a source called shop
+_SHOPIFY = """\
+workspace: shop
+sources: {shop: {type: webhook, destinations: [hook]}}
+destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}}
+"""
+_WAREHOUSE = """\
+workspace: shop
+sources: {web: {destinations: [wh]}}
+destinations: {wh: {type: POSTGRES, config: {}}}
+"""
+_PROJECT = """\
+version: rudder/v1
+kind: event-stream-source
+metadata: {name: web}
+spec: {id: web, name: Web, type: javascript, enabled: true}
+"""
+
+
+@those("sh", "bash", "console")
+def test_commands_of_a_page_work(
+    block: Block, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They find their options and files: exit code 0, or 1 where something is found."""
+    if block.page in ELSEWHERE:
+        return
+    if block.page == "sources.md":
+        (project / "workspace.yaml").write_text(_SHOPIFY)
+        (project / "order.json").write_text('{"id": 1}')
+        (project / "webhooks.ndjson").write_text('{"id": 1}\n')
+    if block.page == "warehouse.md":
+        (project / "workspace.yaml").write_text(_WAREHOUSE)
+    if block.page == "simulations.md":
+        assert main(["plan", "infer", "events.ndjson", "-o", "shop.plan.yaml", "--name", "Shop"]) == 0
+    if block.page == "history.md":
+        assert main(["replay", "events/2026-02-01.ndjson.gz", "--history", "history.duckdb"]) == 0
+    for line in block.code.replace("\\\n", " ").splitlines():
+        for command in line.removeprefix("$ ").split(" && "):
+            program, *arguments = shlex.split(command, comments=True) or [""]
+            if program == "cd":
+                monkeypatch.chdir(arguments[0])
+            elif program and arguments[0] in _SERVING:
+                parser_of(arguments[0], COMMANDS[arguments[0]]).parse_args(arguments[1:])
+            elif program:
+                assert (program, main(arguments) in (0, 1)) == ("svctoolkit", True), (command, capsys.readouterr().err)
+    capsys.readouterr()
+
+
+@those("yaml")
+def test_yaml_has_known_keys(block: Block) -> None:
+    """A suite, a workspace, policies, or a part of one; files of other tools are valid YAML."""
+    document = load(block.code)
+    data = document.data
+    keys = set(data if isinstance(data, dict) else data[0])
+    if block.info == "fragment" or keys & {
+        "on",
+        "jobs",
+        "repos",
+        "version",
+        "currency",
+        "name",
+        "policies",
+        "accepted",
+    }:
+        return  # a part that tests of the page complete, or a file of another kind
+    schema = runner.schema() if keys & {"scenarios", "suite", "steps", "never"} else workspace.schema()
+    shape = schema["$defs"][str(schema["$ref"]).rpartition("/")[2]] if "$ref" in schema else schema
+    known = set(shape["properties"])
+
+    assert keys - known == set()
+
+
+@those("json", "js", "toml")
+def test_other_languages_are_valid(block: Block) -> None:
+    """JSON (or one object per line), TOML, and JavaScript without a syntax error."""
+    if block.language == "toml":
+        assert tomllib.loads(block.code)
+    elif block.language == "js":
+        tree = Parser(Language(tree_sitter_javascript.language())).parse(block.code.encode())
+        assert not tree.root_node.has_error
+    else:
+        lines = block.code.splitlines() if "ndjson" in block.info else [block.code]
+        assert all(json.loads(line) for line in lines)
+
+
+@those("python", info="test")
+def test_a_test_module_of_a_page_passes(block: Block, tmp_path: Path) -> None:
+    """With the plugin, in a process of its own."""
+    (tmp_path / "test_page.py").write_text(block.code)
+    (tmp_path / "workspace.yaml").write_text(
+        "workspace: shop\nsources: {web: {destinations: [hook]}}\n"
+        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}}\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\nsuite_workspace = workspace.yaml\n")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:nbval",
+        "-p",
+        "no:schemathesis",
+        "-p",
+        "no:cacheprovider",
+    ]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "1 passed" in run.stdout
+
+
+@those("python", info="needs=workspaceConfig.json")
+def test_python_that_reads_an_export_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder with one."""
+    monkeypatch.chdir(tmp_path)
+    acme.write(Path())
+
+    exec(compile(block.code, block.id, "exec", dont_inherit=True), {"__name__": "page"})
+
+
+def test_python_of_every_page_is_run() -> None:
+    """Blocks without a marker run elsewhere; no other marker exists."""
+    markers = {block.info for block in RUN if block.language == "python"}
+
+    assert markers == {"", "test", "needs=workspaceConfig.json", "file=clean.py"}
