@@ -304,6 +304,7 @@ def _markdown() -> Iterator[str]:
         deletes = "yes" if kind.can_delete else ""
         last = f"{', '.join(kind.needs)} | {len(examples(name))} |"
         yield f"| {name} | {title} | {event_types} | {kind.sharing} | {judges} | {deletes} | {last}"
+    yield from _unmapped_markdown()
     yield ""
     yield "## Quirks"
     yield ""
@@ -314,6 +315,23 @@ def _markdown() -> Iterator[str]:
             yield f"**{name}**"
             yield ""
             yield from (f"- {quirk}" for quirk in kind.quirks)
+
+
+def _unmapped_markdown() -> Iterator[str]:
+    """The other types, and why no mapping makes requests for them: readers look for these, too."""
+    from svctoolkit.destinations import CATALOGUE, definitions
+
+    yield ""
+    yield "## Known types without a mapping"
+    yield ""
+    yield "Workspaces may have destinations of these types. Their events are `unmapped`: they run through the user"
+    yield "transformation, and nothing is sent. [Warehouses](warehouse.md) have tables instead."
+    yield ""
+    yield "| type | name | why |"
+    yield "|---|---|---|"
+    for definition in definitions.all():
+        if definition.name not in CATALOGUE:
+            yield f"| {definition.name} | {definition.display_name} | {definitions.reason_unmapped(definition.name)} |"
 
 
 def _markdown_of(definition: Definition) -> Iterator[str]:
