@@ -39,6 +39,7 @@ class SuiteExplorer(controls.Explorer):
         self._coverage.observe(self._covering, "value")
         self._paint()
         self._work.start(self.state.load)
+        self._work.wait(10)  # so that a saved notebook does not say that files are being read
 
     def _make_controls(self) -> None:
         self._coverage = controls.checkbox("With coverage")
