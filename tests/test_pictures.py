@@ -40,7 +40,9 @@ from svctoolkit.replay import compare, replay
 from svctoolkit.replay.results.pictures import change_of_values
 from svctoolkit.replay.tally.tally import Group, Sum
 from svctoolkit.results.lineage.pictures import flow
+from svctoolkit.widgets import CompareExplorer, DestinationExplorer, ReplayExplorer
 from tests import pictures
+from tests.notebooks.controls import shown
 
 HOSTILE = "</svg><script>alert(1)</script>\x07\u202e'\""
 
@@ -516,3 +518,33 @@ def test_the_documentation_has_the_current_pictures(name: str) -> None:
 
 def test_nothing_is_no_file() -> None:
     assert svg_file(Days("t", {}).html()) == ""
+
+
+def test_explorers_have_the_pictures_of_their_results() -> None:
+    """In the widget and in its static view: of all events, of the selected group, and of the event that is shown."""
+    events = [event | {"userId": "u", "context": {"ip": "1.2.3.4"}} for event in orders()]
+    replayed = ReplayExplorer(events, shop(boom), releases={"2.4.0": "2026-05-08"})
+    compared = CompareExplorer(events, shop(valued), shop(revalued))
+    tried = DestinationExplorer(shop(valued), "hook", event=events[0])
+    for explorer in (replayed, compared, tried):
+        explorer.wait()
+
+    for page in (replayed.static(), shown(replayed)):
+        assert "Where events end: 200 events by source" in page
+        assert "releases: 2.4.0 on 2026-05-08" in page
+        assert 'aria-label="Lineage at hook: ' in page
+    for page in (compared.static(), shown(compared)):
+        assert "What changes: 100 events by event" in page
+        assert "Differences by day: " in page
+        assert 'aria-label="hook: body.JSON.properties.' in page
+    for page in (tried.static(), shown(tried)):
+        assert "; lost: properties.test" in page
+
+
+def test_a_lineage_of_short_names_fits_a_phone() -> None:
+    """Its drawing is as wide as its names need."""
+    short = Wires("Lineage", ("event", "payload"), [End("event")], [End("body.name")], [Wire(0, 0)]).html()
+
+    assert drawing(short).attrib["viewBox"].startswith("0 0 400 ")
+    assert drawing(PICTURES["wires"]).attrib["viewBox"].startswith("0 0 760 ")
+    assert 'class="picture narrow"' in short

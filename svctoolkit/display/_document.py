@@ -15,5 +15,5 @@ def document(title: str, summary: str, body: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-        f"<style>{_STYLE}</style></head>\n<body><h1>{escape(title)}</h1><p>{escape(summary)}</p>\n{body}</body></html>\n"
+        f"<style>{_STYLE}</style></head>\n<body><main><h1>{escape(title)}</h1><p>{escape(summary)}</p>\n{body}</main></body></html>\n"
     )

@@ -119,13 +119,13 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 _PICTURES = """
 .svc figure.picture{margin:0 0 10px;max-width:860px}
 .svc *+figure.picture{margin-top:10px}
-.svc figure.picture:has(.small){max-width:660px}
+.svc figure.picture:has(.small){max-width:660px}.svc figure.picture:has(.narrow){max-width:480px}
 .svc .picture figcaption{font-weight:600;margin-bottom:4px}
 .svc .picture ul{display:flex;flex-wrap:wrap;gap:2px 16px;list-style:none;margin:0 0 6px;padding:0;font-size:12px}
 .svc .picture li{margin:0;min-width:0;overflow-wrap:anywhere}
 .svc .picture .scroll{width:100%;max-height:none;padding:8px}
 .svc svg.picture{display:block;width:100%;min-width:620px;height:auto}
-.svc svg.picture.small{min-width:440px;max-width:640px}
+.svc svg.picture.small{min-width:440px;max-width:640px}.svc svg.picture.narrow{min-width:320px;max-width:460px}
 .svc .picture .next{fill:none;stroke:var(--info);stroke-width:2}
 .svc .picture text{fill:var(--fg);font:12px var(--ui)}
 .svc .picture text.small{font-size:10px}

@@ -1,7 +1,7 @@
 """The shared parts of pictures: the frame with its alternative text and table, texts that fit, scales, colors.
 
 A picture is an SVG inside an HTML figure, without scripts. Its colors are those of `svctoolkit.display`, which follow
-the theme. Below 620 pixels it scrolls sideways, so that its texts stay readable.
+the theme. If it is wider than its place, it scrolls sideways, so that its texts stay readable.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from svctoolkit.displayed import printable
 #: The meaning of a shape; `c0` to `c7` are colors without a meaning, `dim` is what is left.
 Tone: TypeAlias = str
 WIDTH = 760
+WIDTHS = {400: "picture narrow", 560: "picture small", WIDTH: "picture"}
 OTHERS = "others"
 _COLORS = 8
 _SIZE = 12  # of texts, in pixels
@@ -57,9 +58,8 @@ def figure(
 ) -> Html:
     """Return the picture with its title, legend, notes and numbers. `says` is the alternative text: one sentence."""
     label = escape(printable(f"{title}: {says}"))
-    kind = "picture small" if width < WIDTH else "picture"
     svg = (
-        f'<svg class="{kind}" role="img" viewBox="0 0 {width} {number(height)}" aria-label="{label}">'
+        f'<svg class="{WIDTHS[width]}" role="img" viewBox="0 0 {width} {number(height)}" aria-label="{label}">'
         f"<title>{label}</title>{''.join(shapes)}</svg>"
     )
     keys = "".join(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from svctoolkit.display import Html
-from svctoolkit.pictures._canvas import WIDTH, Key, Numbers, Tone, figure, number, text
+from svctoolkit.pictures._canvas import WIDTH, WIDTHS, Key, Numbers, Tone, figure, number, text, width_of
 
 _MOST_ROWS: Final = 40  # in a column
 _MOST_LINES: Final = 400
 _PITCH, _TOP, _SIDE, _GAP = 20, 24, 300, 12
+_MIDDLE: Final = 90  # at least, for the lines
 
 
 class End(NamedTuple):
@@ -54,16 +55,28 @@ class Wires:
                 ends.setdefault(wire.right, []).append(order[wire.left])
         right = _chosen(self.right, [*ends])
         right.sort(key=lambda row: sum(ends[row]) / len(ends[row]) if row in ends else len(left))
+        ends_left, ends_right = [self.left[row] for row in left], [self.right[row] for row in right]
+        x, room = _room(self.heads[0], ends_left), _room(self.heads[1], ends_right)
+        width = next((wide for wide in WIDTHS if x + room + 2 * _GAP + _MIDDLE <= wide), WIDTH)
+        to = width - room
+        places = {row: n for n, row in enumerate(left)}, {row: n for n, row in enumerate(right)}
         shapes = [
-            *_lines(self.wires, {row: n for n, row in enumerate(left)}, {row: n for n, row in enumerate(right)}),
-            *_column(self.heads[0], [self.left[row] for row in left], is_left=True),
-            *_column(self.heads[1], [self.right[row] for row in right], is_left=False),
+            *_lines(self.wires, *places, x + _GAP, to - _GAP),
+            *_column(self.heads[0], ends_left, x, is_left=True),
+            *_column(self.heads[1], ends_right, to, is_left=False),
         ]
         hidden = [len(self.left) - len(left), len(self.right) - len(right)]
         notes = [f"{count:,} more in {head}" for head, count in zip(self.heads, hidden, strict=True) if count]
         height = _TOP + _PITCH * max(len(left), len(right)) + 4
         return figure(
-            self.title, shapes, height, says=self._says(), numbers=self._numbers(), legend=self.legend, notes=notes
+            self.title,
+            shapes,
+            height,
+            says=self._says(),
+            numbers=self._numbers(),
+            legend=self.legend,
+            width=width,
+            notes=notes,
         )
 
     def _says(self) -> str:
@@ -91,8 +104,7 @@ def _chosen(ends: Sequence[End], connected: Sequence[int]) -> list[int]:
     return sorted(list(ranked)[:_MOST_ROWS])
 
 
-def _lines(wires: Sequence[Wire], left: dict[int, int], right: dict[int, int]) -> list[str]:
-    x, to = _SIDE + _GAP, WIDTH - _SIDE - _GAP
+def _lines(wires: Sequence[Wire], left: dict[int, int], right: dict[int, int], x: float, to: float) -> list[str]:
     middle = number((x + to) / 2)
     shapes = []
     for wire in wires[:_MOST_LINES]:
@@ -108,15 +120,22 @@ def _y(row: int) -> float:
     return _TOP + _PITCH * row + _PITCH / 2
 
 
-def _column(head: str, ends: Sequence[End], *, is_left: bool) -> list[str]:
-    x = _SIDE if is_left else WIDTH - _SIDE
-    dot = _SIDE + _GAP if is_left else WIDTH - _SIDE - _GAP
+def _words(end: End) -> str:
+    return f"{end.name} · {end.note}" if end.note else end.name
+
+
+def _room(head: str, ends: Sequence[End]) -> float:
+    """Return how wide a column is: a picture of short names fits a phone."""
+    return min(_SIDE, max(map(width_of, [head, *map(_words, ends)])) + 2)
+
+
+def _column(head: str, ends: Sequence[End], x: float, *, is_left: bool) -> list[str]:
+    dot = x + _GAP if is_left else x - _GAP
     shapes = [text(x, 12, head, room=_SIDE, anchor="end" if is_left else "start", kind="dim")]
     for row, end in enumerate(ends):
         y, lost = _y(row), end.tone == "bad"
-        words = f"{end.name} · {end.note}" if end.note else end.name
         shapes.append(
-            text(x, y + 4, words, room=_SIDE, anchor="end" if is_left else "start", kind="lost" if lost else "")
+            text(x, y + 4, _words(end), room=_SIDE, anchor="end" if is_left else "start", kind="lost" if lost else "")
         )
         shapes.append(
             text(dot, y + 4, "✗", anchor="middle", kind="lost")

@@ -421,6 +421,27 @@ def test_the_json_of_an_event_can_be_searched(browser: Browser, plane: DataPlane
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_delivered_events_that_lost_values_are_marked(browser: Browser, plane: DataPlane, scheme: str) -> None:
+    """In the rows that are there and in those that arrive; the timeline has a card for each value."""
+    workspace = plane.workspace
+    workspace.destination("mp", "MP", config={"token": "t", "strictMode": True}, simulate="simulated")
+    workspace.source("phones", destinations=["mp"])
+    left = {"type": "track", "event": "Left", "userId": "u", "properties": {"note": "n" * 300}}
+    plane.send(left, source="phones")
+    plane.drain()
+    visit = Visit(browser, plane, width=390, scheme=scheme)
+    marks = visit.page.locator(".row .pill.lossy")
+    expect(marks).to_have_text(["⚠ 1 lost values"])
+    plane.send([{**left, "messageId": "m2"}, {**left, "properties": {}}], source="phones")
+    expect(marks).to_have_count(2)
+    expect(visit.page.locator(".row")).to_have_count(3)
+    marks.last.click()
+    expect(visit.page.locator("#detail .stop[data-destination=mp] .warning").first).to_be_visible()
+    assert visit.accessible() == []
+    assert visit.wrong == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1360, 360])
 def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, scheme: str) -> None:
     """axe finds nothing in any view, and nothing is wider than the window."""

@@ -168,6 +168,7 @@ def test_values_that_code_loses_without_an_error_are_counted(tmp_path: Path, *, 
         fates = [fate for fate in plane.fates if fate.destination == "crm"]
         whole, about = get(plane, "/inspect/arrivals/1"), get(plane, "/inspect/arrivals/2")
         page = plane.ingest("GET", "/console/events/2").text
+        rows = get(plane, "/inspect/arrivals")["items"]
 
     at = f"{tmp_path / 'enrich.js'}:5"
     text = f"delivered, but 3 lost items.*.cents ({at}: NaN becomes null)"
@@ -181,6 +182,7 @@ def test_values_that_code_loses_without_an_error_are_counted(tmp_path: Path, *, 
     assert all("losses" not in fate for fate in whole["fates"])
     assert "items.2.cents: the user code returns NaN, which becomes null" in page
     assert "items.2.cents: the user code returns NaN, which becomes null" in render(fates[1])
+    assert [row["lost"] for row in rows] == [["crm"], ["crm"], ["crm"], []]
 
 
 def test_runs_are_listed_newest_first(busy: DataPlane) -> None:

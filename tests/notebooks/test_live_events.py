@@ -181,6 +181,41 @@ def test_details_follow_the_fate(plane: DataPlane, live: LiveEvents) -> None:
     assert lines(live) == ["track Signed Up u1 ✓ crm ✓ mail"]
 
 
+LOSES = """
+export function transformEvent(event) {
+  event.properties.cents = Number(event.properties.price) * 100;
+  return event;
+}
+"""
+
+
+def test_delivered_events_that_lost_values_are_marked() -> None:
+    """In the list, in its static view, and with the values in the details: by user code, or by a simulated vendor."""
+    workspace = Workspace("shop")
+    workspace.transformation("cents", code=LOSES, language="javascript")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://a.example/"}, transformation="cents")
+    workspace.destination("mp", "MP", config={"token": "t", "strictMode": True}, simulate="simulated")
+    workspace.source("web", destinations=["hook", "mp"])
+    with DataPlane(workspace, listen=False) as plane:
+        for price in ("12", "12,50 €"):
+            event = {"type": "track", "event": "Paid", "userId": "u1", "properties": {"price": price}}
+            plane.send(event, source="web")
+        plane.send({"type": "track", "event": "Left", "userId": "u1", "properties": {"note": "n" * 300}}, source="web")
+        plane.drain()
+        with_losses = LiveEvents(plane)
+        rows, table = lines(with_losses), with_losses.static()
+        arrival = next(each for each in plane.newest(10) if each.name == "Paid" and each.lost)
+        with_losses.state.pick(arrival.seq)
+        details = text(with_losses)
+        with_losses.close()
+        lossy = {each.name: tuple(each.lost) for each in plane.newest(10) if each.lost}
+
+    assert lossy == {"Paid": ("hook",), "Left": ("hook", "mp")}
+    assert sorted("⚠ lost values" in row for row in rows) == [False, True, True]
+    assert "hook: delivered, lost values" in table
+    assert "hook: properties.cents: the user code returns NaN, which becomes null" in details
+
+
 def test_a_batch_names_its_events() -> None:
     """A request of several events lists them in order, at each of them."""
     workspace = Workspace("shop")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from svctoolkit.server.inspect.losses import event_loss_finder
 from svctoolkit.server.store import arrivals as _stored
 from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.record import Record, time_of
@@ -15,8 +16,9 @@ from svctoolkit.server.worker import Engine
 class Arrival(Record, frozen=True, kw_only=True):
     """One line about an event that arrived: `fates` has a status by destination. `refused` says why it was rejected.
 
-    `user` is the user id, or the anonymous id; `violations` is how many violations of its tracking plan it has. Secrets
-    are masked.
+    `user` is the user id, or the anonymous id; `violations` is how many violations of its tracking plan it has. `lost`
+    are the destinations that did not get all values: the user transformation lost some, or the simulated destination.
+    Secrets are masked.
     """
 
     seq: int
@@ -29,6 +31,7 @@ class Arrival(Record, frozen=True, kw_only=True):
     fates: Mapping[str, str]
     run: str = ""
     violations: int = 0
+    lost: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ def newest(engine: Engine, chosen: Selection, limit: int) -> list[Arrival]:
     lines = _stored.arrivals(store, chosen, limit)
     seqs = [line.seq for line in lines]
     fates, violations = _stored.fates_of(store, seqs), _stored.violations_of(store, seqs)
+    lost = _lossy(engine, fates, {line.seq: line.run for line in lines})
     masker = engine.masker()
     arrivals: list[Arrival] = []
     for line in lines:
@@ -72,6 +76,22 @@ def newest(engine: Engine, chosen: Selection, limit: int) -> list[Arrival]:
             Arrival(
                 seq=line.seq, at=time_of(line.at), source=source, type=kind, name=name, user=user, refused=refused,
                 fates=fates.get(line.seq, {}), run=run, violations=violations.get(line.seq, 0),
+                lost=lost.get(line.seq, ()),
             )
         )  # fmt: skip
     return arrivals
+
+
+def _lossy(engine: Engine, fates: Mapping[int, Mapping[str, str]], runs: Mapping[int, str]) -> dict[int, Sequence[str]]:
+    """Return which destinations of each event did not get all values. Only those that can lose some cost a query."""
+    destinations = engine.workspace.destinations
+    coded = [key for key, each in destinations.items() if each.transformation]
+    simulated = {key for key, each in destinations.items() if engine.simulated.is_simulated(each)}
+    lossy = {seq: {*keys} for seq, keys in _stored.lossy_of(engine.store, [*fates], coded).items()}
+    if simulated:
+        find, ids = event_loss_finder(engine), _stored.ids_of(engine.store, [*fates])
+        for seq, of in fates.items():
+            lossy.setdefault(seq, set()).update(
+                key for key in of if key in simulated and find(key, runs[seq], ids.get(seq, ""))
+            )
+    return {seq: sorted(keys) for seq, keys in lossy.items() if keys}

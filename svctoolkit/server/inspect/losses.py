@@ -43,19 +43,24 @@ def losses_of(engine: Engine, fate: schema.Fate) -> tuple[Loss, ...]:
 
 def loss_finder(engine: Engine) -> Callable[[schema.Fate], list[Loss]]:
     """Return a function for the losses of many fates: the losses of each destination are read once."""
+    find = event_loss_finder(engine)
+    return lambda fate: find(fate.destination, fate.run, fate.message_id)
+
+
+def event_loss_finder(engine: Engine) -> Callable[[str, str, str], list[Loss]]:
+    """Return a function for the losses at a destination (its key) of an event with this run and `messageId`."""
     known: dict[tuple[str, str], dict[str, list[Loss]]] = {}
 
-    def find(fate: schema.Fate) -> list[Loss]:
-        destination = engine.workspace.destinations.get(fate.destination)
+    def find(key: str, run: str, message_id: str) -> list[Loss]:
+        destination = engine.workspace.destinations.get(key)
         if destination is None or not engine.simulated.is_simulated(destination):
             return []
-        key = fate.destination, fate.run
-        if key not in known:
+        if (key, run) not in known:
             by_event: dict[str, list[Loss]] = {}
-            for loss in list(engine.simulated.server(destination, fate.run).losses):
-                for id in loss.events if loss.run == fate.run else ():
+            for loss in list(engine.simulated.server(destination, run).losses):
+                for id in loss.events if loss.run == run else ():
                     by_event.setdefault(id, []).append(loss)
-            known[key] = by_event
-        return known[key].get(fate.message_id, [])
+            known[key, run] = by_event
+        return known[key, run].get(message_id, [])
 
     return find

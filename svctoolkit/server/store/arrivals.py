@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from svctoolkit.server.store.blob import unpack
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.schema import marks
 
@@ -128,6 +129,26 @@ def fates_of(store: Store, seqs: Sequence[int]) -> dict[int, dict[str, str]]:
     for seq, destination, status in store.read(sql, seqs):
         fates.setdefault(seq, {})[destination] = status
     return fates
+
+
+def lossy_of(store: Store, seqs: Sequence[int], destinations: Sequence[str]) -> dict[int, list[str]]:
+    """Return at which of these destinations the user transformation lost values of each event, without others."""
+    lossy: dict[int, list[str]] = {}
+    if not destinations:
+        return lossy
+    sql = (
+        f"select seq, destination, detail from fates where seq in ({marks(seqs)}) "
+        f"and destination in ({marks(destinations)}) order by seq, destination"
+    )
+    for seq, destination, detail in store.read(sql, [*seqs, *destinations]):
+        if detail is not None and unpack(detail).get("losses"):
+            lossy.setdefault(seq, []).append(destination)
+    return lossy
+
+
+def ids_of(store: Store, seqs: Sequence[int]) -> dict[int, str]:
+    """Return the `messageId` of each of these events."""
+    return dict(store.read(f"select seq, id from events where seq in ({marks(seqs)})", seqs))
 
 
 def violations_of(store: Store, seqs: Sequence[int]) -> dict[int, int]:

@@ -12,6 +12,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.results import DestinationResult, blocks
 from svctoolkit.results.lineage import Lineage, open_batches
 from svctoolkit.results.lineage.lights import LineageLights
+from svctoolkit.results.lineage.pictures import flow
 
 _CELL = 80  # characters
 
@@ -54,6 +55,11 @@ class Lit:
         if self._lineage is None:
             return Html(self._result._repr_mimebundle_()["text/html"])
         return blocks.page_with(self._result, self._trees("saved"))
+
+    def flow(self, *, is_open: bool) -> Html:
+        """The lineage as a picture below its title; empty without one."""
+        picture = flow(self._lineage).html() if self._lineage is not None else Html("")
+        return display.more("Where each field goes", picture, is_open=is_open) if picture else picture
 
     def _trees(self, scope: str) -> Html:
         lights, leaves = self._lights(scope)

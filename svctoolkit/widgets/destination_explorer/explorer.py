@@ -127,7 +127,8 @@ class DestinationExplorer(controls.Explorer):
         """The last result; related fields of its event and payloads highlight each other, as in the explorer."""
         if self._lit is None:
             return display.page(display.message(f"Destination explorer: {self.state.name}, not run yet", "info"))
-        return Html(f"{self._checked}{self._lit.saved()}{self._batch.result}")
+        flow = self._lit.flow(is_open=True)
+        return Html(f"{self._checked}{self._lit.saved()}{display.page(flow) if flow else ''}{self._batch.result}")
 
     def __repr__(self) -> str:
         return repr(self.result) if self.result else f"<DestinationExplorer: {self.state.name}, not run yet>"
@@ -292,7 +293,8 @@ class DestinationExplorer(controls.Explorer):
             for name, text in settings.items()
         ]
         self._lit = _destination_view.Lit(ran.result, ran.lineage)
-        self._payloads.value = self._lit.payloads()
+        flow = self._lit.flow(is_open=True)
+        self._payloads.value = self._lit.payloads() + (display.page(flow) if flow else "")
         self._http.value = _destination_view.http(ran.result)
         self._frame.value = _destination_view.frame(ran.result)
         before = (self._count_missing.value, self._right.value)

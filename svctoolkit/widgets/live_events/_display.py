@@ -10,6 +10,7 @@ from svctoolkit import display
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.display import Html
 from svctoolkit.json_types import Json
+from svctoolkit.server.inspect._display import loss_text
 from svctoolkit.server.inspect.arrivals import Arrival
 
 _SIGNS = {
@@ -55,9 +56,12 @@ def _time(arrival: Arrival) -> str:
 def fates(arrival: Arrival) -> str:
     """The outcome at each destination, as signs and words."""
     if len(arrival.fates) > _MOST_FATES:
-        return "  ".join(f"{_SIGNS[status]} {n} {status}" for status, n in Counter(arrival.fates.values()).items())
+        counts = [f"{_SIGNS[status]} {n} {status}" for status, n in Counter(arrival.fates.values()).items()]
+        return "  ".join([*counts, *([f"⚠ {len(arrival.lost)} lost values"] if arrival.lost else [])])
     return "  ".join(
-        f"{_SIGNS[status]} {destination}" + ("" if status == "delivered" else f" {status}")
+        f"{_SIGNS[status]} {destination}"
+        + ("" if status == "delivered" else f" {status}")
+        + (" ⚠ lost values" if destination in arrival.lost else "")
         for destination, status in arrival.fates.items()
     )
 
@@ -69,7 +73,12 @@ def table_of(arrivals: Sequence[Arrival]) -> Html:
 
 
 def _row(arrival: Arrival) -> tuple[object, ...]:
-    pills = [display.pill(f"{destination}: {status}", kind(status)) for destination, status in arrival.fates.items()]
+    pills = [
+        display.pill(f"{destination}: {status}, lost values", "warning")
+        if destination in arrival.lost
+        else display.pill(f"{destination}: {status}", kind(status))
+        for destination, status in arrival.fates.items()
+    ]
     said: object = display.pill(f"refused: {arrival.refused}", "error") if arrival.refused else Html(" ".join(pills))
     return (str(arrival.seq), _time(arrival), arrival.source, arrival.type, arrival.name, arrival.user, said)
 
@@ -107,7 +116,12 @@ def _fates(fates: Sequence[Mapping[str, Any]]) -> Html:
     if not fates:
         return display.message("Its source is not connected to any destination.", "info")
     rows = [(fate["destination"], _fate(fate), fate["attempts"], fate["reason"]) for fate in fates]
-    return display.table(("destination", "fate", "attempts", "reason"), rows)
+    lost = [
+        display.message(f"{fate['destination']}: {text}", "warning")
+        for fate in fates
+        for text in [*map(loss_text, fate.get("losses") or ()), *(loss["text"] for loss in fate["lost"])]
+    ]
+    return Html("".join([display.table(("destination", "fate", "attempts", "reason"), rows), *lost]))
 
 
 def _fate(fate: Mapping[str, Any]) -> Html:

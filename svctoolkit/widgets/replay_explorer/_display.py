@@ -9,6 +9,8 @@ from svctoolkit.display import Html, Leaf
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Stages
 from svctoolkit.replay import Comparison, Replayed
+from svctoolkit.replay.results._display import overview
+from svctoolkit.replay.results.pictures import change_of_values
 from svctoolkit.replay.results.summary import head as words_of
 from svctoolkit.replay.results.text import count_words, decision_text, describe
 from svctoolkit.results import blocks
@@ -32,6 +34,18 @@ def head(result: Replayed | Comparison) -> Html:
         note.append(display.message(f"not events: {display.quantity(result.rejected, 'record')}", "warning"))
     table = display.table(("destination", "events", "outcomes"), rows, caption=words_of(result))
     return Html("".join([table, *note]))
+
+
+def pictures(result: Replayed | Comparison) -> Html:
+    """Where events end, or what changes, and failures or differences by day; empty without any."""
+    drawn = list(overview(result))
+    return display.more("Pictures", *drawn, is_open=True) if drawn else Html("")
+
+
+def distribution(state: ReplayState) -> Html:
+    """The values of the selected group's field before and after; empty of ids, objects, and groups of a replay."""
+    picture = None if state.group is None or state.is_arriving else change_of_values(state.group)
+    return picture.html() if picture is not None else Html("")
 
 
 def group_note(state: ReplayState) -> Html:
@@ -77,6 +91,8 @@ def details(trials: Sequence[Trial], *, saved: bool = False) -> Html:
             continue
         lit = Lit(trial.result, trial.lineage, trial.title)
         payloads += [*map(display.page, title), lit.saved() if saved else lit.payloads()]
+        if picture := lit.flow(is_open=False):
+            payloads.append(display.page(picture))
     difference = [_difference(*trials[:2], saved=saved)] if len(trials) > 1 else []
     return Html("".join([*heads, *difference, *payloads]))
 

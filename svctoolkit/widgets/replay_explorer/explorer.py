@@ -77,9 +77,10 @@ class ReplayExplorer(controls.Explorer):
         self.proof: Proof | None = None
         self._proofs, self._editing = 0, cast("TransformationEditor | None", None)
         self._proving: controls.Work[None] = controls.Work(lambda _: None, fail=self._show_proof, busy=lambda _: None)
+        head = display.page(_display.head(state.result), _display.pictures(state.result))
         super().__init__(
             [
-                controls.card("Groups", controls.html(display.page(_display.head(state.result))), self._groups.box),
+                controls.card("Groups", controls.html(head), self._groups.box),
                 controls.card("Events", self._note, self._in_common, self._members.box, controls.bar(self._contrast)),
                 controls.card("Event", self._details, onward, self._said, self._proof, self._below),
             ],
@@ -113,9 +114,11 @@ class ReplayExplorer(controls.Explorer):
 
     def static(self) -> Html:
         """The groups, events and event shown last."""
-        blocks = [_display.head(self.state.result), self._groups.static("Groups")]
+        result = self.state.result
+        blocks = [_display.head(result), _display.pictures(result), self._groups.static("Groups")]
         if self.state.group is not None:
-            blocks += [_display.group_note(self.state), _display.common(self.common, self.state)]
+            blocks += [_display.group_note(self.state), _display.distribution(self.state)]
+            blocks.append(_display.common(self.common, self.state))
             blocks.append(self._members.static("Events of the group"))
         blocks += [self.proof.html()] if self.proof is not None else []
         return Html(display.page(*blocks) + _display.details(self.trials, saved=True))
@@ -128,7 +131,7 @@ class ReplayExplorer(controls.Explorer):
             self._details.value = display.page(display.message("Nothing to inspect: no event was run.", "info"))
             return
         self.state.choose(number)
-        self._note.value = display.page(_display.group_note(self.state))
+        self._note.value = display.page(_display.group_note(self.state), _display.distribution(self.state))
         self._groups.mark(number)
         self._members.show(self.state.member_frame())
         self._members.mark(0)

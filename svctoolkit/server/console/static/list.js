@@ -35,10 +35,11 @@ function fates(row) {
   const counts = WORST.filter((status) => byStatus[status] && status !== "filtered").map((status) => countPill(status, `${MARKS[status]} ${byStatus[status].length} ${status}`));
   const bad = BAD.flatMap((status) => byStatus[status] ?? []);
   if (row.violations) counts.splice(bad.length ? 1 : 0, 0, countPill("violated", `⚠ ${row.violations} ${row.violations === 1 ? "violation" : "violations"}`));
+  if (row.lost?.length) counts.push(countPill("lossy", `⚠ ${row.lost.length} lost values`));
   made.append(...counts);
   const excluded = byStatus.filtered?.length, rest = [bad.join(", "), excluded ? `${excluded} filtered` : ""].filter(Boolean).join(" · ");
   if (rest) made.append(Object.assign(document.createElement("span"), { className: "dim", textContent: rest }));
-  made.title = WORST.filter((status) => byStatus[status]).map((status) => `${status}: ${byStatus[status].join(", ")}`).join("\n") || row.refused;
+  made.title = WORST.filter((status) => byStatus[status]).map((status) => `${status}: ${byStatus[status].join(", ")}`).concat(row.lost?.length ? `lost values: ${row.lost.join(", ")}` : []).join("\n") || row.refused;
   return made;
 }
 
@@ -46,7 +47,7 @@ function fates(row) {
 function markOf(row) {
   const statuses = Object.values(row.fates);
   if (row.refused || statuses.some((status) => BAD.includes(status))) return " bad";
-  return row.violations || statuses.includes("dropped") ? " odd" : "";
+  return row.violations || row.lost?.length || statuses.includes("dropped") ? " odd" : "";
 }
 
 export class List {
@@ -114,7 +115,7 @@ export class List {
 
   /** The element of a row. It is reused while the row is visible; only changes are written to it. */
   line(row, index, height) {
-    const content = JSON.stringify([row.fates, row.violations]);
+    const content = JSON.stringify([row.fates, row.violations, row.lost]);
     const made = this.lines.get(String(row.seq)) ?? Object.assign(document.createElement("div"), { id: `r${row.seq}`, className: "row" });
     made.setAttribute("role", "row");
     made.setAttribute("aria-rowindex", index + 2);

@@ -110,6 +110,7 @@ async function summary() {
     const counts = run === undefined ? { ...workspace.totals } : await get(`inspect/counts?${new URLSearchParams({ run })}`);
     if (run === undefined) for (const item of items) for (const [status, number] of Object.entries(item.fates)) counts[status] = (counts[status] ?? 0) + number;
     showCounts(counts);
+    await rows.marks();
     tellReload(workspace);
     options(form.source, workspace.sources.map((source) => source.key));
     options(form.destination, items.map((item) => item.key));

@@ -50,6 +50,16 @@ export class Rows {
     return 0;
   }
 
+  /** Mark the newest rows whose destinations lost values: the stream does not say so. */
+  async marks() {
+    if (!this.unmarked || !this.attached) return;
+    this.unmarked = false;
+    const { version } = this, page = await get(`inspect/arrivals?${query(new URLSearchParams(`limit=${PAGE}`))}`);
+    if (version !== this.version) return;
+    for (const row of page.items) if (row.lost.length && this.bySeq.has(row.seq)) this.bySeq.get(row.seq).lost = row.lost;
+    this.changed();
+  }
+
   async older() {
     if (!this.more || this.busy || !this.list.length) return;
     await this.page(`before=${this.list.at(-1).seq}`);
@@ -96,7 +106,10 @@ export class Rows {
     } else if (kind === "rejected" && this.attached) {
       this.bySeq.set(data.seq, { seq: data.seq, at: Date.parse(data.at), source: data.source, run: data.run, type: "", name: "", user: "",
         refused: `${data.status} ${data.reason}`, fates: {}, violations: 0 });
-    } else if (kind === "fate" && row) row.fates[data.destination] = data.status;
+    } else if (kind === "fate" && row) {
+      row.fates[data.destination] = data.status;
+      this.unmarked = true;
+    }
     else if (kind === "violation" && row) row.violations += 1;
     if (this.bySeq.size > KEEP * 1.2) this.trim(!this.reading());
   }
