@@ -76,7 +76,7 @@ def _page(name: str, pages: Mapping[str, str]) -> dict[str, str]:
 def _first_paragraph(text: str) -> str:
     """The first words of a page without markup, for search engines."""
     paragraph = next((part for part in text.split("\n\n")[1:] if part.strip() and part[0] not in "`#|!"), "")
-    return re.sub(r"\s+", " ", re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", paragraph)).strip()[:160]
+    return re.sub(r"\s+", " ", re.sub(r"\[([^\[\]]*)\]\([^()]*\)|[`*]", r"\1", paragraph)).strip()[:160]
 
 
 def _navigation(current: str, root: str, texts: Mapping[str, str]) -> str:
