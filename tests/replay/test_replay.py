@@ -256,8 +256,6 @@ def test_processes_give_the_same_result(tmp_path: Path) -> None:
     assert one.counts == two.counts
 
 
-# Python 3.14 notices that the buffer of a message to the killed process is freed with the object that exports it.
-@pytest.mark.filterwarnings("ignore:Exception ignored while finalizing file:pytest.PytestUnraisableExceptionWarning")
 def test_a_killed_worker_loses_no_event(tmp_path: Path) -> None:
     """And no event is there twice."""
     marker = tmp_path / "kill"
