@@ -34,7 +34,7 @@ def failures(scenario: str) -> list[str]:
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    return re.findall(rf"^```{language}(?: notest: [^\n]+)?\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 SHOP = """

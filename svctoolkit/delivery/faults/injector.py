@@ -149,6 +149,8 @@ class FaultInjector:
 
     def next(self, kind: Kind, key: str, run: str = "") -> Fault | None:
         """Return the fault of the next request; None without a profile."""
+        if not self._switched and not self._named(kind):
+            return None
         with self._lock:
             active = self._active(kind, key, run)
             if active is None:
