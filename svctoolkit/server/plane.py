@@ -165,6 +165,7 @@ class DataPlane(View):
         self._metrics = Metrics(engine)
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
         self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
+        self._stop_forwards: Callable[[], None] = lambda: None
         self._control = Control(engine)
         self._new_id, self._timeout = new_id, timeout
         self._reloader = Reloader(file, self._control, adjust, engine.clock) if file else None
@@ -453,6 +454,7 @@ class DataPlane(View):
             atexit.unregister(self.stop)
             # First release waiting threads and readers, then the loop that serves them, then the workers.
             self._engine.close()
+            self._stop_forwards()
             self._loop.close()
             if self._socket:
                 self._socket.close()
@@ -472,8 +474,9 @@ class DataPlane(View):
     def asgi(self) -> Gate:
         """The whole application, for other servers and for clients that call it in process."""
         allow, loopback = self.workspace.delivery.allow, self.loopback
-        tee = Tee(self._application(), self.workspace, lambda: transport_for(tuple(allow), loopback))
-        self._forwards = tee.states
+        transport, backoff = lambda: transport_for(tuple(allow), loopback), lambda: self._engine.knobs.backoff
+        tee = Tee(self._application(), self.workspace, transport, backoff)
+        self._forwards, self._stop_forwards = tee.states, tee.stop
         return Gate(tee, self._metrics.count)
 
     def _application(self) -> Starlette:

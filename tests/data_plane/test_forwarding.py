@@ -6,6 +6,9 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -68,7 +71,7 @@ def test_failed_forwards_are_reported_and_do_not_affect_the_client() -> None:
     """The client's answer is independent of the copy; `/inspect` shows how often and why forwarding failed."""
     with bench("http://127.0.0.1:9") as plane:
         answer = send(plane)
-        while not forward(plane)["failed"]:
+        while not forward(plane)["problem"]:
             pass
 
         assert (answer.status, len(plane.received)) == (200, 1)
@@ -80,7 +83,7 @@ def test_forwarding_follows_the_network_policy() -> None:
     """Addresses where clouds hand out credentials are never called."""
     with bench("http://169.254.169.254") as plane:
         send(plane)
-        while not forward(plane)["failed"]:
+        while not forward(plane)["problem"]:
             pass
 
         assert "169.254.169.254" in forward(plane)["problem"]
@@ -96,6 +99,73 @@ def test_the_client_can_get_the_answer_of_the_real_data_plane(real: DataPlane) -
 
     assert (theirs.status, ours.status) == (404, 200)
     assert base64.b64encode(b"r3al-k3y:").decode() not in theirs.text
+
+
+class Receiver:
+    """A real socket that answers every tenth request with 503 first, and keeps the bodies that it accepts."""
+
+    def __init__(self, *, hangs: bool = False) -> None:
+        self.bodies: list[str] = []
+        self.requests, self.released = 0, Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                outer.requests += 1
+                if hangs:
+                    outer.released.wait()
+                    return
+                fails = outer.requests % 10 == 0
+                if not fails:
+                    outer.bodies.append(json.loads(body)["batch"][0]["messageId"])
+                self.send_response(503 if fails else 200)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def __enter__(self) -> Receiver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def test_a_receiver_with_faults_gets_everything_in_order() -> None:
+    """A 503 to every tenth request loses and reorders nothing: 100 of 100 arrive in their order."""
+    with Receiver() as receiver, bench(receiver.url) as plane:
+        plane.workspace.delivery.backoff = {"scale": 0.01}
+        ids = [f"m{number}" for number in range(100)]
+        for message_id in ids:
+            send(plane, json.dumps({"batch": [{**EVENT, "messageId": message_id}]}).encode())
+        plane.wait(lambda: forward(plane)["sent"] == 100, timeout=60)
+
+        assert receiver.bodies == ids
+        assert (forward(plane)["failed"], forward(plane)["dropped"]) == (0, 0)
+        assert "503" in forward(plane)["problem"]
+
+
+def test_a_receiver_that_hangs_leaves_inspection_alone() -> None:
+    """While 40 clients wait for `theirs`, `/inspect` answers; stopping gives the clients our answer."""
+    with Receiver(hangs=True) as receiver, bench(receiver.url, "theirs") as plane, ThreadPoolExecutor(40) as pool:
+        bodies = [json.dumps({"batch": [{**EVENT, "messageId": f"m{number}"}]}).encode() for number in range(40)]
+        answers = [pool.submit(send, plane, body) for body in bodies]
+        plane.wait(lambda: receiver.requests >= 20, timeout=60)
+        counts = plane.ingest("GET", "/inspect/counts").status
+        were_waiting = any(not answer.done() for answer in answers)
+        plane.stop()
+
+        assert (counts, were_waiting) == (200, True)
+        assert {answer.result().status for answer in answers} == {200}
 
 
 def test_settings_are_saved_with_references() -> None:
