@@ -50,8 +50,9 @@ def _insert(connection: sqlite3.Connection, kind: Kind, source: str, origin: str
     last = 0
     for start in range(0, len(events), _ROWS):
         part = events[start : start + _ROWS]
-        rows = ",".join(["(?1,?2,?,?,?)"] * len(part))
-        values = chain.from_iterable((event.at, event.body, event.user) for event in part)
+        # Not ?1: Python 3.12.0 to 3.12.3 warn of numbers in statements that get a sequence.
+        rows = ",".join(["(?,?,?,?,?)"] * len(part))
+        values = chain.from_iterable((source, origin, event.at, event.body, event.user) for event in part)
         statement = f"INSERT INTO {TABLES[kind]}(source, origin, at, body, user) VALUES{rows}"
-        last = connection.execute(statement, (source, origin, *values)).lastrowid or 0
+        last = connection.execute(statement, (*values,)).lastrowid or 0
     return last
