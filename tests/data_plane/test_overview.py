@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -286,6 +287,37 @@ def test_latency_by_stage(busy: DataPlane) -> None:
     assert "no requests yet" in busy.ingest("GET", "/console/latency?run=nothing").text
 
 
+def test_failures_by_day(workspace: Workspace) -> None:
+    """By destination and cause, with the workspace's releases; a table if all failed on one day."""
+    workspace.releases = {"2.4.0": "2026-05-18"}
+    passed = [0.0]
+    with DataPlane(
+        workspace,
+        listen=False,
+        clock=lambda: datetime(2026, 5, 17, 12, tzinfo=UTC) + timedelta(seconds=sum(passed)),
+        advance_clock=passed.append,
+    ) as plane:
+        empty = plane.ingest("GET", "/console/failures").text
+        plane.script("crm", Answer(400))
+        for day in range(2):
+            plane.send({"type": "track", "event": "E", "userId": "u"}, source="web")
+            plane.drain()
+            if day == 0:
+                single = plane.ingest("GET", "/console/failures").text
+                plane.advance(86_400)
+        several = plane.ingest("GET", "/console/failures").text
+        other = plane.ingest("GET", "/console/failures?run=nothing").text
+
+    assert "no failures" in empty
+    assert "no failures" in other
+    assert "2026-05-17" in single
+    assert "<svg" not in single
+    assert "Failures by day" in several
+    assert "crm: " in several
+    assert "2.4.0" in several
+    assert "<svg" in several
+
+
 def test_the_page_is_protected(busy: DataPlane) -> None:
     """Pages of other origins get nothing: neither by `Origin` nor through a host name that points here."""
     for path in ("arrivals", "arrivals/1", "destinations", "runs", "workspace", "transformations", "policies",
@@ -293,7 +325,8 @@ def test_the_page_is_protected(busy: DataPlane) -> None:
         assert busy.ingest("GET", f"/inspect/{path}", headers={"Origin": "https://evil.example"}).status == 401
     assert busy.ingest("GET", "/console/events/1", headers={"Host": "evil.example"}).status == 401
     assert busy.ingest("GET", "/console/events/1/lineage/crm", headers={"Host": "evil.example"}).status == 401
-    assert busy.ingest("GET", "/console/latency", headers={"Host": "evil.example"}).status == 401
+    for path in ("latency", "failures"):
+        assert busy.ingest("GET", f"/console/{path}", headers={"Host": "evil.example"}).status == 401
 
 
 def test_time_can_be_advanced(workspace: Workspace) -> None:

@@ -13,9 +13,11 @@ from starlette.routing import Route
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.errors import RequestError
+from svctoolkit.pictures import Days
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.console.event_timeline import event_timeline
 from svctoolkit.server.console.webhooks import webhook_fragment, webhook_lineage
+from svctoolkit.server.inspect.failure_days import failures_by_day
 from svctoolkit.server.inspect.held._display import held_everywhere, person_blocks
 from svctoolkit.server.inspect.held.person import find_person
 from svctoolkit.server.inspect.latency import latencies
@@ -57,6 +59,7 @@ class Console:
             Route("/console/webhooks/{seq:int}/lineage/{destination:path}", guarded(self.webhook_lineage)),
             Route("/console/held", guarded(self.held)),
             Route("/console/latency", guarded(self.latency)),
+            Route("/console/failures", guarded(self.failures)),
             Route("/console/{name}", self.asset),
         ]
 
@@ -113,6 +116,15 @@ class Console:
         found = await asyncio.to_thread(latencies, self._engine, run)
         return _fragment(display.fragment(found.picture().html() or display.message("no requests yet", "info")))
 
+    async def failures(self, request: Request) -> Response:
+        """Return how many events failed on each day; of one `run`, or of all."""
+        query = dict(request.query_params)
+        run = run_name(query.pop("run")) if "run" in query else None
+        only(query, "run")
+        await settle(self._engine)
+        found = await asyncio.to_thread(failures_by_day, self._engine, run)
+        return _fragment(display.fragment(_drawn(found) if found.groups else display.message("no failures", "ok")))
+
     async def lineage(self, request: Request) -> Response:
         """Return where the fields of an event's payloads at a destination come from. Computed on request."""
         seq, destination = _seq(request), request.path_params["destination"]
@@ -142,6 +154,12 @@ class Console:
 
 def _seq(request: Request) -> int:
     return min(int(request.path_params["seq"]), MAX_NUMBER)
+
+
+def _drawn(found: Days) -> Html:
+    """The picture, or a table if everything is on one day."""
+    rows = [[cause, day, count] for cause, days in found.groups.items() for day, count in days.items()]
+    return found.html() or display.table(["cause", "day", "events"], rows)
 
 
 def _fragment(html: Html) -> Response:

@@ -41,7 +41,7 @@ export class Destinations {
     if (shape !== this.last) {
       this.last = shape;
       const focused = document.activeElement?.dataset?.key;
-      this.place.replaceChildren(element("h2", "Destinations"), this.latency(), this.faultProfiles(), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
+      this.place.replaceChildren(element("h2", "Destinations"), this.picture("Failures by day", "failures"), this.picture("Latency by stage", "latency"), this.faultProfiles(), element("ul", this.items.map((item) => this.card(item)), { className: "cards" }));
       if (focused) this.place.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
     }
     this.showSetting();
@@ -64,18 +64,18 @@ export class Destinations {
     row.scrollIntoView({ block: "center" });
   }
 
-  /** How long each stage takes, read when it is opened, and again when the numbers of events change. */
-  latency() {
-    const place = element("div", "", { className: "latency" });
-    const made = element("details", [element("summary", "Latency by stage"), place], { open: this.opened.has("") });
+  /** A picture of all destinations, read when it is opened, and again when the numbers of events change. */
+  picture(title, path) {
+    const place = element("div", "", { className: path });
+    const made = element("details", [element("summary", title), place], { open: this.opened.has(`/${path}`) });
     const load = async () => {
       const { run } = chosen(), query = run === undefined ? "" : `?run=${encodeURIComponent(run)}`;
       try {
-        place.innerHTML = await (await ask(`console/latency${query}`)).text(); // escaped by the data plane
+        place.innerHTML = await (await ask(`console/${path}${query}`)).text(); // escaped by the data plane
       } catch (error) { place.textContent = error.message; }
     };
     made.addEventListener("toggle", () => {
-      this.opened[made.open ? "add" : "delete"]("");
+      this.opened[made.open ? "add" : "delete"](`/${path}`);
       if (made.open) load();
     });
     return made;
