@@ -38,7 +38,7 @@ BROWSER = (
     "segment_browser",
     "segment_browser_batch",
 )
-_START = 60.0  # seconds that a page may take until its first event
+_START = 150.0  # seconds that a page may take until its first event
 _QUIET = 12.0  # seconds of silence after which a page counts as finished: no client waits longer for its third attempt
 
 

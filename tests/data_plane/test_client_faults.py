@@ -49,13 +49,13 @@ def runs(bench: Bench, request: pytest.FixtureRequest) -> dict[tuple[str, str], 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_event_once_and_in_order(runs: dict[tuple[str, str], Future[Run]], client: str, fault: str) -> None:
     """The data plane has the events answered with `ok`, once and in order, and only known losses are missing."""
-    run = runs[client, fault].result(180)
+    run = runs[client, fault].result(400)
 
     _check_promises(run)
     received = [number_of(received.event) for received in run.view.received if received.repeats is None]
     happened = {exchange.fault for exchange in run.line.exchanges} - {""}
     assert happened <= set(FAULTS[fault])
-    assert bool(happened) == (fault != "none")
+    assert bool(happened) == (fault != "none"), (run.line.exchanges, run.errors)
     if (client, fault) in ONCE:
         assert set(run.line.sent()) == set(EVENTS)
         assert set(EVENTS) - run.line.accepted() <= run.line.refused()  # the browser itself may send again after a cut
