@@ -100,6 +100,7 @@ def test_every_block_is_of_a_kind_that_is_checked() -> None:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with what the commands of the documentation read."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SVCTOOLKIT_TRUST_STORE", str(tmp_path / "trust"))
     assert main(["init", "."]) == 0
     lines = (ROOT / "notebooks" / "shop" / "events.ndjson").read_text("utf-8").splitlines(keepends=True)[:60]
     Path("events.ndjson").write_text("".join(lines))

@@ -644,8 +644,9 @@ def test_the_kernel_confirms_the_locks(pools: dict[str, Pool]) -> None:
 
 
 @linux
-def test_without_essential_layers_only_trusted_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_essential_layers_only_trusted_code_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the filter of system calls Python does not run, and the error says how to trust the code."""
+    monkeypatch.setenv("SVCTOOLKIT_TRUST_STORE", str(tmp_path))  # other tests trust code, perhaps the same
     monkeypatch.setattr(_layers, "_notices", set())  # earlier messages of this process
     pool = Pool("python", 1, ("seccomp",))
     with pytest.raises(TransformationError, match="without seccomp") as caught:

@@ -277,7 +277,9 @@ def test_a_machine_without_a_lock_runs_only_trusted_code(call: str, layer: str, 
     """The error says what is missing and what to do; with --trust-code it runs, with a note."""
     (tmp_path / name).write_text("def transformEvent(e, m): return e")
     command = [sys.executable, "-m", "tests.denied", call, sys.executable, "-m", "svctoolkit", "transform", name]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    # Other tests trust code, perhaps the same.
+    trust = {"SVCTOOLKIT_TRUST_STORE": str(tmp_path / "trust")}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **trust}
 
     refused, trusted = (
         subprocess.run([*command, *options], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
@@ -305,7 +307,9 @@ def test_suites_on_a_machine_without_a_lock(command: list[str], tmp_path: Path) 
         "    event: {type: track, event: A, userId: u}\n    expect: {user_transform: {event: A}}\n"
     )
     whole = [sys.executable, "-m", "tests.denied", "seccomp", sys.executable, "-m", *command, "orders.suite.yaml"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    # Other tests trust code, perhaps the same.
+    trust = {"SVCTOOLKIT_TRUST_STORE": str(tmp_path / "trust")}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), **trust}
 
     refused, trusted = (
         subprocess.run([*whole, *options], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)

@@ -10,11 +10,11 @@ import base64
 import logging
 from asyncio import wrap_future
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from queue import Full, Queue
-from threading import Event, Lock
+from threading import Condition, Event, Lock
 from time import monotonic, time
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
@@ -39,6 +39,7 @@ _OWN = ("host", "connection", "content-length", "transfer-encoding", "authorizat
 _WAITING = 1000  # requests that wait for a slow data plane; further ones are not forwarded
 _CLIENTS = 32  # that wait for the other data plane's answer; further ones get ours
 _SECONDS = 10.0  # for one request
+_LAST_SECONDS = 5.0  # for clients to get their answers when the data plane stops
 _THROTTLED = (408, 429)
 
 
@@ -58,6 +59,7 @@ class Tee:
         # Not the event loop's own threads: a data plane that hangs would take those that serve `/inspect`.
         self._threads, self._lock, self._stopped = Threads(), Lock(), Event()
         self._waiting: set[Future[HttpResponse | None]] = set()
+        self._answered, self._clients = Condition(), 0
         #: (source, `sent`, `failed` or `dropped`) -> how many
         self.counts: Counter[tuple[str, str]] = Counter()
         #: by source, why the last copy failed; secrets are masked
@@ -68,6 +70,10 @@ class Tee:
         if not forwards or scope["type"] != "http" or not scope["path"].startswith(_PATHS):
             await self.app(scope, receive, send)
             return
+        with self._answering():
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         body: list[bytes] = []
         answer: list[Message] = []
 
@@ -93,6 +99,18 @@ class Tee:
         for message in answer:
             await send(message)
 
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Count a client until it has its answer."""
+        with self._answered:
+            self._clients += 1
+        try:
+            yield
+        finally:
+            with self._answered:
+                self._clients -= 1
+                self._answered.notify_all()
+
     def states(self) -> dict[str, dict[str, Json]]:
         """Return the requests `sent`, `failed` and `dropped`, and the last `problem`, by source with `forward`."""
         keys = [source.key for source in self._workspace.sources.values() if source.forward]
@@ -113,6 +131,8 @@ class Tee:
         for queue in queues:
             with suppress(Full):  # a full queue is being worked off, and finds everything stopped
                 queue.put_nowait(None)
+        with self._answered:  # the event loop ends next, and with it what is not sent
+            self._answered.wait_for(lambda: not self._clients, _LAST_SECONDS)
 
     def _ask(self, item: _Copy) -> Future[HttpResponse | None]:
         """Return the future answer of the other data plane; None if there is none within the time limit."""
