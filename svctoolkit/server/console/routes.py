@@ -109,18 +109,14 @@ class Console:
 
     async def latency(self, request: Request) -> Response:
         """Return how long each stage takes at each destination; of one `run`, or of all."""
-        query = dict(request.query_params)
-        run = run_name(query.pop("run")) if "run" in query else None
-        only(query, "run")
+        run = _run_or_all(request)
         await settle(self._engine)
         found = await asyncio.to_thread(latencies, self._engine, run)
         return _fragment(display.fragment(found.picture().html() or display.message("no requests yet", "info")))
 
     async def failures(self, request: Request) -> Response:
         """Return how many events failed on each day; of one `run`, or of all."""
-        query = dict(request.query_params)
-        run = run_name(query.pop("run")) if "run" in query else None
-        only(query, "run")
+        run = _run_or_all(request)
         await settle(self._engine)
         found = await asyncio.to_thread(failures_by_day, self._engine, run)
         return _fragment(display.fragment(_drawn(found) if found.groups else display.message("no failures", "ok")))
@@ -154,6 +150,14 @@ class Console:
 
 def _seq(request: Request) -> int:
     return min(int(request.path_params["seq"]), MAX_NUMBER)
+
+
+def _run_or_all(request: Request) -> str | None:
+    """The run of the query; None for all."""
+    query = dict(request.query_params)
+    run = run_name(query.pop("run")) if "run" in query else None
+    only(query, "run")
+    return run
 
 
 def _drawn(found: Days) -> Html:
