@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -84,14 +84,19 @@ def enrich(
     if not event.get("request_ip"):
         event["request_ip"] = ip
     now = _received_at(received)
-    original = event["originalTimestamp"] = _time(event.get("originalTimestamp")) or now
-    sent = event["sentAt"] = _time(event.get("sentAt")) or now
+    event["originalTimestamp"], event["sentAt"], event["timestamp"] = times_of(event, received)
+    event["receivedAt"] = now
+
+
+def times_of(event: Mapping[str, Json], received: datetime) -> tuple[str, str, str]:
+    """Return the `originalTimestamp`, `sentAt` and `timestamp` that an event gets: see `enrich`."""
+    now = _received_at(received)
+    original = _time(event.get("originalTimestamp")) or now
+    sent = _time(event.get("sentAt")) or now
     # The difference is the time that the event waited at the client, whatever its clock shows.
     wrong_clock = original != sent
-    event["timestamp"] = _time(event.get("timestamp")) or (
-        _correct_time(received, original, sent) if wrong_clock else now
-    )
-    event["receivedAt"] = now
+    timestamp = _time(event.get("timestamp")) or (_correct_time(received, original, sent) if wrong_clock else now)
+    return original, sent, timestamp
 
 
 def complete(event: dict[str, Json], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[str]:

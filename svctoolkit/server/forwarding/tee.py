@@ -6,7 +6,6 @@ Copies of a source are sent in their order, one at a time: one that fails is sen
 
 from __future__ import annotations
 
-import base64
 import logging
 from asyncio import wrap_future
 from collections import Counter
@@ -27,6 +26,7 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.retries import retry_after
 from svctoolkit.secrets import reveal
+from svctoolkit.server.forwarding.batches import basic_login
 from svctoolkit.server.worker.backoff import Backoff
 from svctoolkit.server.worker.threads import Threads
 from svctoolkit.workspace import Forward, Workspace
@@ -227,9 +227,8 @@ def _request(scope: Scope, body: bytes, to: Forward) -> HttpRequest:
     headers: Mapping[str, str] = {
         name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"] if name.decode() not in _OWN
     }
-    login = base64.b64encode(f"{key}:".encode()).decode()
     url = f"{str(reveal(to.url)).rstrip('/')}{quote(scope['path'])}{'?' if query else ''}{query}"
-    return HttpRequest(scope["method"], url, {**headers, "Authorization": f"Basic {login}"}, body)
+    return HttpRequest(scope["method"], url, {**headers, "Authorization": basic_login(key)}, body)
 
 
 def _messages(answer: HttpResponse) -> list[Message]:
