@@ -45,7 +45,7 @@ class Runtime:
         self._carried = self._arrived = 0
         self._early: deque[_Early] = deque()
         self._launched = False
-        self._is_flushed = False  # at exit
+        self._exit_seconds = 0.0  # spent at exit
         process.at_exit(self, Runtime._at_exit)
         process.at_fork(self, child=Runtime._after_fork)
 
@@ -200,21 +200,25 @@ class Runtime:
         # have ended since left something. A child leaves that to the process that started it.
         if engine is None or not (engine.worker.alive or (not engine.is_forked and self._has_left(engine))):
             return
-        deadline = time.monotonic() + engine.settings.exit_timeout
-        timeout = engine.settings.exit_timeout
-        self._is_flushed = self.ask(False, lambda engine: engine.flush(timeout, patient=False))
+        begin = time.monotonic()
+        timeout = max(0.0, engine.settings.exit_timeout - self._exit_seconds)
+        self.ask(False, lambda engine: engine.flush(timeout, patient=False))
+        left = begin + timeout - time.monotonic()
         # Daemon threads that are still busy end with the process; what they were sending stays in the queue.
-        self.ask(None, lambda engine: engine.close(min(1.0, max(_CLOSING_SECONDS, deadline - time.monotonic()))))
+        self.ask(None, lambda engine: engine.close(min(1.0, max(_CLOSING_SECONDS, left))))
+        self._exit_seconds += time.monotonic() - begin
 
     def _has_left(self, engine: Engine) -> bool:
         """Whether children that ended after the last flush left events: in a journal, or in the queue.
 
-        A child leaves them in the queue if this process was sending at that time.
+        They leave them in the queue if another process was sending at that time. Events that the data plane has just
+        not accepted are not tried again.
         """
-        return engine.queue.has_orphans or (self._is_flushed and engine.queue.numbers()[0].waiting > 0)
+        may_have = self._exit_seconds > 0 and not engine.dispatcher.is_held_up
+        return engine.queue.has_orphans or (may_have and engine.queue.numbers()[0].waiting > 0)
 
     def _after_fork(self) -> None:
-        self._is_flushed = False
+        self._exit_seconds = 0.0
         self._starting = Gate()
         self._reporter.after_fork()
         # The queue of the child counts everything in its file as arrived.

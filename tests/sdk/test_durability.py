@@ -298,13 +298,44 @@ def test_a_forked_child_sends_its_own_events(make, gateway: Gateway):
     child = os.fork()
     if child == 0:
         client.track("child")
-        os._exit(0 if client.flush(5) else 1)
+        os._exit(0 if client.flush(60) else 1)
     _, status = os.waitpid(child, 0)
     client.track("parent after")
     assert client.flush()
 
     assert status == 0
     assert gateway.names == ["parent before", "child", "parent after"]
+
+
+@posix
+def test_what_a_child_stores_survives_when_its_parent_closes_the_queue(make, gateway: Gateway, tmp_path: Path):
+    """The parent is the only process that had the file open before the fork; it ends while the child is using it."""
+    folder = str(tmp_path / "forked")
+    program = f"""
+import os
+from svctoolkit.sdk import ServiceClient
+c = ServiceClient(data_directory={folder!r}, data_plane_url="http://127.0.0.1:9", track_lifecycle_events=False)
+c.initialize({KEY!r})
+c.track("parent")
+c.stats()
+(ready, stored), (closed, close) = os.pipe(), os.pipe()
+if (child := os.fork()) == 0:
+    c.track("child before")
+    c.stats()
+    os.write(stored, b"x")
+    os.read(closed, 1)
+    c.track("child after")
+    c.shutdown(0)
+    os._exit(0)
+os.read(ready, 1)
+c.shutdown(0)
+os.write(close, b"x")
+assert os.waitpid(child, 0)[1] == 0
+os._exit(0)"""
+    _python("-W", "ignore", "-c", program)
+    make(data_directory=folder).flush()
+
+    assert gateway.names == ["parent", "child before", "child after"]
 
 
 def test_waiting_events_are_sent_when_the_program_ends(gateway: Gateway, tmp_path: Path):

@@ -53,11 +53,6 @@ def count_all(connection: sqlite3.Connection, source: str) -> tuple[int, int]:
     return int(own), int(total) - int(own)
 
 
-def version(connection: sqlite3.Connection) -> int:
-    """Return a number that changes when another process writes to the file."""
-    return int(connection.execute("PRAGMA data_version").fetchone()[0])
-
-
 def is_pending(connection: sqlite3.Connection, source: str, upto: int, gone: Ids) -> bool:
     """Return whether an event up to the ID `upto` is waiting, not counting the IDs in `gone`."""
     query = "SELECT id FROM events WHERE source=? AND id<=? ORDER BY id LIMIT ?"

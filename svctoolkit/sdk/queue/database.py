@@ -48,7 +48,7 @@ _PAGES_OF_A_TRANSACTION = 4
 _LOG_BYTES = 16 << 20
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-#: Connections that a forked child inherited from its parent. SQLite forbids using or even closing them.
+#: Connections that a forked child inherited from its parent, see `hold`. SQLite forbids using or even closing them.
 _INHERITED: list[object] = []
 
 
@@ -67,6 +67,8 @@ class Database:
         self._checkpointer: sqlite3.Connection | None = None
         self._copying: threading.Thread | None = None
         self.pages = 0  # written to the log since the last checkpoint, roughly
+        self._openings = 0
+        self._is_suspended = False  # closed for a fork
         self._inode = 0
         self._last_inode = 0  # of the file that was last open
         #: the open file is not the one that was open before: its events are lost, unless they were moved here
@@ -114,7 +116,13 @@ class Database:
 
     @property
     def is_open(self) -> bool:
-        return self._connection is not None
+        """Whether the file is open, or only closed because the process has forked."""
+        return self._connection is not None or self._is_suspended
+
+    def version(self) -> tuple[int, int]:
+        """Return what is another value after another process has written to the file, or it was opened again."""
+        (version,) = self.connection().execute("PRAGMA data_version").fetchone()
+        return self._openings, int(version)
 
     @property
     def is_durable(self) -> bool:
@@ -166,17 +174,32 @@ class Database:
         if not self._copy_gate.enter(_FORK_SECONDS):
             return
         try:
-            for connection in (self._checkpointer, self._connection):
-                if connection is not None:
-                    with suppress(sqlite3.Error):
-                        connection.close()
-            self._connection = self._checkpointer = None
+            self._close_connections()
         finally:
             self._copy_gate.leave()
 
+    def _close_connections(self) -> None:
+        for connection in (self._checkpointer, self._connection):
+            if connection is not None:
+                with suppress(sqlite3.Error):
+                    connection.close()
+        self._connection = self._checkpointer = None
+        self._is_suspended = False
+
     def hold(self) -> None:
-        """Keep every thread out of SQLite: a fork would copy locks that are held, and the child would hang."""
-        self._held = [gate for gate in (self.gate, self._copy_gate) if gate.enter(_FORK_SECONDS)]
+        """Before a fork: keep every thread out of SQLite, and close the file. It opens again on the next use.
+
+        A fork would copy locks of threads that are held, and the child would hang. And with the file open, SQLite in
+        the child would take the parent's locks on it for its own: the parent, closing the file as the only one it knows
+        of, would remove the log that the child is writing to.
+        """
+        gates = (self.gate, self._copy_gate)
+        self._held = [gate for gate in gates if gate.enter(_FORK_SECONDS)]
+        # A signal handler may fork in the middle of a statement: then the file stays open.
+        if len(self._held) == len(gates) and self.path != MEMORY:
+            was_open = self.is_open
+            self._close_connections()
+            self._is_suspended = was_open
 
     def let_go(self) -> None:
         for gate in self._held:
@@ -186,6 +209,7 @@ class Database:
     def after_fork(self) -> None:
         _INHERITED.extend((self._connection, self._checkpointer))
         self._connection = self._checkpointer = self._copying = None
+        self._is_suspended = False
         self._held = []
         self._new_gates()
 
@@ -206,6 +230,8 @@ class Database:
             return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
+        self._openings += 1
+        self._is_suspended = False
         self._inode = _inode(self.path)
         connection = _connect(self.path, timeout=_BUSY_SECONDS)
         try:

@@ -43,7 +43,6 @@ class Queue(Direct):
             # A queue in memory is only closed when it is empty: its events would be lost.
             if self._database.path != MEMORY or not self.count:
                 self._database.close()
-                self._version = -1  # versions of another connection cannot be compared
 
         self._access.run(close, None)
 
@@ -54,7 +53,6 @@ class Queue(Direct):
         self._journals.after_fork()
         self._undeleted.forget()
         self._owner = claims.owner()
-        self._version = -1
 
     # Sending
 
@@ -219,7 +217,7 @@ class Queue(Direct):
             # Storing applies the limits; but what is being sent straight from the journal needs no copy.
             if not self._flights.number:
                 self._try_to_disk()
-            if (version := contents.version(connection)) != self._version:
+            if (version := self._database.version()) != self._version:
                 self._recount(connection, version)
             self._parked = contents.count(connection, self.source, "parked")
             return self._numbers()
@@ -281,7 +279,7 @@ class Queue(Direct):
                 self._adoption.set(_ADOPTION_SECONDS)
                 self._journals.remove_strays()
                 self._adopt(connection, _START_SECONDS if open_file else 0.0)
-            version = contents.version(connection)
+            version = self._database.version()
             if not is_moved and version == self._version:
                 return False
             self._recount(connection, version)
@@ -310,7 +308,7 @@ class Queue(Direct):
 
     # Below: inside the gate.
 
-    def _recount(self, connection: sqlite3.Connection, version: int) -> None:
+    def _recount(self, connection: sqlite3.Connection, version: tuple[int, int]) -> None:
         """Count the events again after another process has changed the file."""
         before = self.count + self._parked
         self._version = version

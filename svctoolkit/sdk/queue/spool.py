@@ -57,7 +57,7 @@ class Spool:
         self._undeleted = Undeleted()
         self._newest = 0  # the ID of the newest event that came from a journal or from memory
         self._adoption = Alarm(clock)
-        self._version = -1
+        self._version = (0, 0)  # of the database, when last counted
         self._erased_at = clock()  # the time of the last order to forget a user that the journal follows
 
     @property

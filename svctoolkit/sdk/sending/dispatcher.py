@@ -78,7 +78,7 @@ class Dispatcher:
     def due(self) -> bool:
         waiting = self._queue.waiting
         self._is_behind = self._is_behind and waiting > 0
-        if not waiting or self.pause.blocks or self._sender.retry.remaining:
+        if not waiting or self.is_held_up:
             return False
         # A trial sends one batch regardless of its size, to find out whether the pause can end. After a failure, the
         # last events have waited long enough.
@@ -88,7 +88,7 @@ class Dispatcher:
     def is_batch_due(self) -> bool:
         """Return whether enough events are waiting to wake the worker."""
         enough = self._queue.waiting >= self._settings.flush_queue_size
-        return enough and not self.pause.blocks and not self._sender.retry.remaining
+        return enough and not self.is_held_up
 
     def send(self, timeout: float, *, asked: bool) -> Step:
         if asked:
@@ -102,6 +102,11 @@ class Dispatcher:
         if step is Step.SENT:
             self._quiet.set(self._settings.sleep_timeout)
         return step
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether the data plane has not accepted the last events, and it is too early for the next attempt."""
+        return self.pause.blocks or self._sender.retry.remaining > 0
 
     def release(self) -> None:
         self._sender.release()
