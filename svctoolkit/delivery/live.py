@@ -42,9 +42,9 @@ _CERTIFICATE = {
 
 
 class LiveTransport:
-    """Sends requests over the network, keeps connections open, follows up to 5 redirects. Thread-safe.
+    """Sends requests over the network, keeps connections open, follows up to `redirects` redirects. Thread-safe.
 
-    A connection that was idle for `keep_idle` seconds is not used again.
+    A connection that was idle for `keep_idle` seconds is not used again. With no `redirects`, one is the response.
 
     Every connection, including those of redirects, goes to an address that `policy` has checked. Proxy environment
     variables are ignored. Certificates are checked against SSL_CERT_FILE or the default authorities, unless
@@ -59,9 +59,11 @@ class LiveTransport:
         ssl_context: ssl.SSLContext | None = None,
         max_bytes: int = MAX_BYTES,
         keep_idle: float = 5.0,
+        redirects: int = MAX_REDIRECTS,
     ) -> None:
         self._policy = policy or NetworkPolicy()
         self._ssl_context, self._max_bytes, self._keep_idle = ssl_context, max_bytes, keep_idle
+        self._redirects = redirects
         self._opened: tuple[Connections, Progress] | None = None
         self._opening = threading.Lock()
 
@@ -70,13 +72,13 @@ class LiveTransport:
         connections, progress = self._open()
         progress.start(timeout)
         url = Url.parse(request.url)
-        for _ in range(MAX_REDIRECTS + 1):
+        for _ in range(self._redirects + 1):
             with _failures(url.place, timeout, progress):
                 response = self._exchange(connections, request, url)
-            if not (300 <= response.status < 400 and response.headers.get("location")):
+            if not self._redirects or not (300 <= response.status < 400 and response.headers.get("location")):
                 return response
             request, url = _follow(request, url, response)
-        raise failure("ERR_FR_TOO_MANY_REDIRECTS", f"{url.place} redirects again after {MAX_REDIRECTS} redirects")
+        raise failure("ERR_FR_TOO_MANY_REDIRECTS", f"{url.place} redirects again after {self._redirects} redirects")
 
     def close(self) -> None:
         """Close the connections that are kept open. The next request opens new ones."""
@@ -204,13 +206,13 @@ def _of_system(cause: BaseException, place: str) -> DeliveryError:
 
 
 @cache
-def transport_for(allow: tuple[str, ...], loopback: bool = True) -> LiveTransport:
+def transport_for(allow: tuple[str, ...], loopback: bool = True, redirects: int = MAX_REDIRECTS) -> LiveTransport:
     """Return the process's transport for these arguments. Raises `ConfigError` for a bad entry of `allow`.
 
     `loopback` is true if the server listens on loopback only, or without a server: then private addresses are
     allowed.
     """
-    transport = LiveTransport(NetworkPolicy(allow, private_allowed=loopback))
+    transport = LiveTransport(NetworkPolicy(allow, private_allowed=loopback), redirects=redirects)
     atexit.register(transport.close)
     return transport
 

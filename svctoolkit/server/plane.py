@@ -474,8 +474,9 @@ class DataPlane(View):
     def asgi(self) -> Gate:
         """The whole application, for other servers and for clients that call it in process."""
         allow, loopback = self.workspace.delivery.allow, self.loopback
-        transport, backoff = lambda: transport_for(tuple(allow), loopback), lambda: self._engine.knobs.backoff
-        tee = Tee(self._application(), self.workspace, transport, backoff)
+        # A redirect that is followed could take the events, and the write key, to another host than the configured one.
+        transport = partial(transport_for, tuple(allow), loopback, redirects=0)
+        tee = Tee(self._application(), self.workspace, transport, lambda: self._engine.knobs.backoff)
         self._forwards, self._stop_forwards = tee.states, tee.stop
         return Gate(tee, self._metrics.count)
 

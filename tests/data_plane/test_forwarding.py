@@ -102,9 +102,12 @@ def test_the_client_can_get_the_answer_of_the_real_data_plane(real: DataPlane) -
 
 
 class Receiver:
-    """A real socket that answers every tenth request with 503 first, and keeps the bodies that it accepts."""
+    """A real socket that answers every tenth request with 503 first, and keeps the bodies that it accepts.
 
-    def __init__(self, *, hangs: bool = False) -> None:
+    With a `location`, it redirects every request to it.
+    """
+
+    def __init__(self, *, hangs: bool = False, location: str = "") -> None:
         self.bodies: list[str] = []
         self.requests, self.released = 0, Event()
         outer = self
@@ -119,7 +122,9 @@ class Receiver:
                 fails = outer.requests % 10 == 0
                 if not fails:
                     outer.bodies.append(json.loads(body)["batch"][0]["messageId"])
-                self.send_response(503 if fails else 200)
+                self.send_response(308 if location else 503 if fails else 200)
+                if location:
+                    self.send_header("location", location)
                 self.send_header("content-length", "0")
                 self.end_headers()
 
@@ -152,6 +157,16 @@ def test_a_receiver_with_faults_gets_everything_in_order() -> None:
         assert receiver.bodies == ids
         assert (forward(plane)["failed"], forward(plane)["dropped"]) == (0, 0)
         assert "503" in forward(plane)["problem"]
+
+
+def test_redirects_are_not_followed() -> None:
+    """Neither events nor the write key go to a host that the workspace does not name."""
+    with Receiver() as other, Receiver(location=f"{other.url}/v1/batch") as receiver, bench(receiver.url) as plane:
+        answer = send(plane)
+        plane.wait(lambda: forward(plane)["failed"] == 1, timeout=60)
+
+        assert (answer.status, receiver.requests, other.requests) == (200, 1, 0)
+        assert "308" in forward(plane)["problem"]
 
 
 def test_a_receiver_that_hangs_leaves_inspection_alone() -> None:

@@ -199,7 +199,7 @@ class Tee:
             answer = self._transport()(item.request, timeout=_SECONDS)
         except ToolkitError as error:
             return None, str(error)
-        return answer, "" if answer.status < 400 else f"it answered {answer.status}"
+        return answer, "" if answer.status < 300 else f"it answered {answer.status}"
 
     def _count(self, source: str, what: str, problem: str = "") -> None:
         with self._lock:
