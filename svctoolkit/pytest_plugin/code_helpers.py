@@ -64,7 +64,7 @@ def _assert(
     __tracebackhide__ = True
     from svctoolkit import runner
     from svctoolkit.errors import UsageError
-    from svctoolkit.runner.suite.claims import member_problems
+    from svctoolkit.runner.suite.checks.claims import member_problems
 
     for path, message in [*runner.problems(list(expected)), *member_problems(what, list(expected))]:
         raise UsageError(f"{'.'.join(map(str, path))}: {message}")

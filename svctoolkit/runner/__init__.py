@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from svctoolkit.runner.planes.fates import run_results, violation_records
     from svctoolkit.runner.planes.remote import remote_planes
     from svctoolkit.runner.report.text import explanation, first_wrong_stage, github_commands
-    from svctoolkit.runner.suite.editor import editor_schema
+    from svctoolkit.runner.suite.editor.schema import editor_schema
 
 #: Imported on first use: most runs pass, use no remote service and measure no coverage.
 _HOME = {
@@ -47,7 +47,7 @@ _HOME = {
     "run_results": "planes.fates",
     "violation_records": "planes.fates",
     "first_wrong_stage": "report.text",
-    "editor_schema": "suite.editor",
+    "editor_schema": "suite.editor.schema",
     "explanation": "report.text",
     "github_commands": "report.text",
     "remote_planes": "planes.remote",

@@ -26,9 +26,9 @@ from svctoolkit.runner.attempts.held import simulated_differences
 from svctoolkit.runner.attempts.shape import shape_results
 from svctoolkit.runner.planes.fates import run_results, violation_records
 from svctoolkit.runner.record import writer
-from svctoolkit.runner.suite.checks import SIMULATED
-from svctoolkit.runner.suite.claims import ANY, member_problems
-from svctoolkit.runner.suite.simulated import held_problems, simulated_destinations
+from svctoolkit.runner.suite.checks.claims import ANY, member_problems
+from svctoolkit.runner.suite.checks.simulated import held_problems, simulated_destinations
+from svctoolkit.runner.suite.results import SIMULATED
 from svctoolkit.server.inspect.views import View
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.json import convert, refuse

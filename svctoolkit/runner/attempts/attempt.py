@@ -35,10 +35,10 @@ from svctoolkit.runner.attempts.violations import forbidden_violations
 from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.lineages import Lineages
 from svctoolkit.runner.planes.plane import Answer, Plane
-from svctoolkit.runner.suite.checks import SIMULATED
-from svctoolkit.runner.suite.claims import ANY
+from svctoolkit.runner.suite.checks.claims import ANY
 from svctoolkit.runner.suite.format import ScenarioFaults, seconds
 from svctoolkit.runner.suite.model import Place, Scenario, Step
+from svctoolkit.runner.suite.results import SIMULATED
 
 if TYPE_CHECKING:
     from svctoolkit.runner.attempts.clients import Clients

@@ -13,7 +13,7 @@ from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.mentions import MOST_FAILURES, Mentions
 from svctoolkit.runner.attempts.shape import shape_results
-from svctoolkit.runner.suite.claims import ANY
+from svctoolkit.runner.suite.checks.claims import ANY
 
 _Place: TypeAlias = tuple[str, int]  # a destination, and the number of a failure there
 

@@ -16,7 +16,7 @@ from svctoolkit.expect.difference import Difference, Path
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, failure
 from svctoolkit.runner.attempts.stage_failures import ABORTED, DROPPED
-from svctoolkit.runner.suite.checks import STAGES
+from svctoolkit.runner.suite.results import STAGES
 
 _OWN = ("error", "rule")  # the members of a failed value that a snapshot of a successful one does not have
 

@@ -10,8 +10,8 @@ from svctoolkit.expect.difference import Difference, Path
 from svctoolkit.expect.held import holds
 from svctoolkit.json_types import Json
 from svctoolkit.runner.planes.plane import Plane
+from svctoolkit.runner.suite.checks.simulated import by_destination, simulated_destinations
 from svctoolkit.runner.suite.model import Scenario, Step
-from svctoolkit.runner.suite.simulated import by_destination, simulated_destinations
 from svctoolkit.workspace import Workspace
 
 NAMES = ("holds", "lost")

@@ -16,7 +16,7 @@ from svctoolkit.runner.attempts.causes import Cause, causes, unexpected_failures
 from svctoolkit.runner.attempts.shape import shape_results, unwrap_single
 from svctoolkit.runner.attempts.violations import is_forbidden
 from svctoolkit.runner.planes.plane import ONLY_HEADER, RUN_HEADER, Answer, Plane, basic
-from svctoolkit.runner.suite.claims import ANY
+from svctoolkit.runner.suite.checks.claims import ANY
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
 from svctoolkit.runner.suite.webhooks import request_of, webhooks_of
 from svctoolkit.warehouse import is_warehouse

@@ -9,7 +9,7 @@ from typing import Any, Final
 from svctoolkit.expect.compare import is_matchers
 from svctoolkit.expect.headers import Headers
 from svctoolkit.json_types import Json
-from svctoolkit.runner.suite.claims import ANY
+from svctoolkit.runner.suite.checks.claims import ANY
 from svctoolkit.runner.suite.format import seconds
 from svctoolkit.runner.suite.model import as_list
 

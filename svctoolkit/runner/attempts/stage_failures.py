@@ -11,8 +11,8 @@ from svctoolkit.expect.matchers import MISSING
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.mentions import OTHER_REASON, OTHER_STATUS, with_value
-from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place
+from svctoolkit.runner.suite.results import STAGES
 
 NO_TRANSFORMATION: Final = "Transformation VersionID not found"
 DROPPED: Final = "event dropped by user_transformation"

@@ -33,8 +33,8 @@ from svctoolkit.runner.attempts.stage_failures import (
     variants,
 )
 from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, basic
-from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, as_list
+from svctoolkit.runner.suite.results import STAGES
 
 
 class VerifyResult(msgspec.Struct, frozen=True):

@@ -14,8 +14,8 @@ from svctoolkit.plans import Plan
 from svctoolkit.plans.coverage import GROUPS, event_items, plan_items
 from svctoolkit.plans.pictures import coverage_map
 from svctoolkit.runner.coverage.reach import Reach, effective_settings, event_fields
-from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Scenario, Step, Suite, as_list
+from svctoolkit.runner.suite.results import STAGES
 from svctoolkit.runner.suite.webhooks import is_webhook
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Workspace

@@ -18,9 +18,9 @@ from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.planes.embedded import open_planes
 from svctoolkit.runner.record.personal import Pseudonyms
-from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.format import WORKSPACE_KEYS
 from svctoolkit.runner.suite.load import suite_of
+from svctoolkit.runner.suite.results import STAGES
 from svctoolkit.secrets import NamedSecrets, Secret, reveal
 from svctoolkit.workspace import Workspace, config_names
 

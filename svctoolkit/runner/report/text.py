@@ -11,8 +11,8 @@ from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
 from svctoolkit.runner.report.route import route_lines
-from svctoolkit.runner.suite.checks import STAGES
 from svctoolkit.runner.suite.model import Place
+from svctoolkit.runner.suite.results import STAGES
 
 MOST = 20
 _FAILED = "`failed: any`, or `failed: [{error: ...}]`"

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from svctoolkit.policies import Policies
 
 Place: TypeAlias = tuple[str | int, ...]
+#: Problems of a suite: where each is, and its text.
+Places: TypeAlias = Iterator[tuple[Place, str]]
 #: What a step uses: the Test API for a destination or source, one transformation, a raw request, the data plane,
 #: a deletion of users, a function, or only time.
 Kind: TypeAlias = Literal["verify", "transformation", "request", "send", "delete", "python", "wait"]

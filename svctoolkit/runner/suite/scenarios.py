@@ -16,31 +16,21 @@ from msgspec import UNSET
 from svctoolkit import inputs
 from svctoolkit.displayed import printable
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
-from svctoolkit.expect.encodings import encode, encoding_problems, mentions_encoding
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
-from svctoolkit.runner.suite.checks import scenario_problems, suite_problems
+from svctoolkit.runner.suite.checks.scenario import scenario_problems
+from svctoolkit.runner.suite.checks.settings import suite_problems
+from svctoolkit.runner.suite.checks.slips import Columns
 from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.fixtures import Fixtures
-from svctoolkit.runner.suite.model import INPUTS, Invariant, Live, Place, Scenario, Step, Suite, as_list, encode_inputs
+from svctoolkit.runner.suite.model import Invariant, Live, Place, Scenario, Step, Suite, as_list
 from svctoolkit.runner.suite.moments import Moments
 from svctoolkit.runner.suite.repeat import repeat_inputs
-from svctoolkit.runner.suite.slips import Columns
+from svctoolkit.runner.suite.steps import StepBuilder, capture_names, type_problem
 from svctoolkit.runner.suite.variables import NAME, Variables, names_in
-from svctoolkit.runner.suite.webhooks import sender_of
-from svctoolkit.yamlfile import Document
 
 #: The results that `exact: true` covers.
 _RESULTS = ("user_transform", "dest_transform", "send_to_destination", "delivered")
-_KINDS = {
-    "bool": "true or false",
-    "object": "an object",
-    "array": "a list",
-    "str": "a string",
-    "int": "a number",
-    "float": "a number",
-    "null": "empty",
-}
 
 
 @dataclass
@@ -57,10 +47,9 @@ class ScenarioBuilder:
         self.fixtures = Fixtures(self.document, self.folder, self.problems, common)
         self._vars = common.section("vars", self.data.get("vars", {}))
         self._recorder = shared_answers(common, self.suite.workspace, self.data.get("recorder", {}))
-        texts = (self.document.text, *common.texts())
+        self._steps = StepBuilder(self.suite, self.fixtures, self.problems)
         everywhere = {key: self.data.get(key) for key in ("never", "always", "setup", "teardown")}
         self._columns = Columns([everywhere, self._recorder, *(data for _, data in common.sections())])
-        self._encodes = any(map(mentions_encoding, texts)) or self.fixtures.has_files
 
     def load(self, variables: Mapping[str, Json]) -> None:
         with inputs.recording() as read:
@@ -112,7 +101,7 @@ class ScenarioBuilder:
                 continue
             value = self.fixtures.apply(written, place)
             self.problems += scope.unknown(value, self.document, place)
-            scope = scope.extend({name: self._encode(scope.apply(value), place)})
+            scope = scope.extend({name: self._steps.encode(scope.apply(value), place)})
         # Variables that only the command line sets come last, and may be used by scenarios.
         return scope.extend({name: value for name, value in spec.items() if name not in scope.values})
 
@@ -139,7 +128,7 @@ class ScenarioBuilder:
         self._columns.use(place, raw, rows, self.folder)
         for row in rows:
             self.problems += variables.unknown(row.values, self.document, row.place)
-            values = self._encode(variables.apply(row.values), row.place)
+            values = self._steps.encode(variables.apply(row.values), row.place)
             # A row of `cases` may skip itself; in a matrix these names are ordinary axes.
             own = {key: values[key] for key in ("skip", "xfail") if key in values} if "cases" in raw else {}
             tags = values.get("tags", []) if "cases" in raw else []
@@ -154,12 +143,12 @@ class ScenarioBuilder:
         try:
             variables = self._own_variables(place, raw, id, variables)
             raw = self._repeat(place, raw, variables)
-            values, steps = self._steps(place, raw, variables)
+            values, steps = self._steps.steps(place, raw, variables)
             spec = msgspec.convert(values, _format.Scenario)
             steps = steps or (Step(spec, values.get("expect", {}), place),)
             scenario = self._build(place, at, raw, id, variables, spec, steps)
         except msgspec.ValidationError as error:
-            self.problems.append(_type_problem(error, self.document, place, at))
+            self.problems.append(type_problem(error, self.document, place, at))
             return None
         except InvalidSuite as error:
             self.problems += error.problems
@@ -195,8 +184,8 @@ class ScenarioBuilder:
             if not NAME.fullmatch(name):
                 message = f"{name!r} is not a valid variable name"
                 self.problems.append(self.document.problem([*place, "vars", name], message, key=True))
-            self._check_names(value, variables, (*place, "vars", name))
-            variables = variables.extend({name: self._encode(variables.apply(value), (*place, "vars", name))})
+            self._steps.check_names(value, variables, (*place, "vars", name))
+            variables = variables.extend({name: self._steps.encode(variables.apply(value), (*place, "vars", name))})
         return variables
 
     def _build(
@@ -211,7 +200,9 @@ class ScenarioBuilder:
     ) -> Scenario:
         # By destination: a scenario's script replaces the suite's for that destination only.
         answers = {**self._recorder, **(raw.get("recorder") or {})}
-        scripts = msgspec.convert(self._encode(variables.apply(answers), (*place, "recorder")), _format.RecorderScript)
+        scripts = msgspec.convert(
+            self._steps.encode(variables.apply(answers), (*place, "recorder")), _format.RecorderScript
+        )
         freeze = spec.freeze if spec.freeze is not UNSET else self._freeze()
         return Scenario(
             self.suite,
@@ -224,8 +215,8 @@ class ScenarioBuilder:
             self.document.position(at)[0],
             spec.skip,
             spec.xfail.reason if isinstance(spec.xfail, _format.Xfail) else spec.xfail,
-            self._hook_steps("setup", place, raw, variables),
-            self._hook_steps("teardown", place, raw, variables),
+            self._steps.hook_steps("setup", place, raw, variables),
+            self._steps.hook_steps("teardown", place, raw, variables),
             {key: _answers(script) for key, script in scripts.items()},
             tuple(tuple(path.split(".")) for path in [*self.data.get("ignore", []), *spec.ignore]),
             freeze,
@@ -237,7 +228,7 @@ class ScenarioBuilder:
             tuple(tuple(path.split(".")) for path in spec.ignore),
             tuple(raw.get("recorder") or ()),
             None if spec.batch is UNSET else spec.batch,
-            self._encode(
+            self._steps.encode(
                 variables.apply({**self.data.get("given", {}), **(raw.get("given") or {})}), (*place, "given")
             ),
             _differing_paths(spec.xfail),
@@ -267,7 +258,7 @@ class ScenarioBuilder:
         invariants: list[Invariant] = []
         for at, written in (*self.suite.common.sections(), ((), self.data), (place, raw)):
             for index, operand in enumerate(written.get("never", ())):
-                forbidden = self._encode(variables.apply(operand), (*at, "never", index))
+                forbidden = self._steps.encode(variables.apply(operand), (*at, "never", index))
                 invariants.append(Invariant("never", "", forbidden, (*at, "never", index)))
             for stage, operand in written.get("always", {}).items():
                 invariants.append(Invariant("always", stage, variables.apply(operand), (*at, "always", stage)))
@@ -276,120 +267,6 @@ class ScenarioBuilder:
     def _freeze(self) -> _format.Freeze | None:
         written = self.data.get("freeze")
         return msgspec.convert(written, _format.Freeze) if written else None
-
-    def _steps(
-        self, place: Place, raw: Mapping[str, Any], variables: Variables
-    ) -> tuple[dict[str, Any], tuple[Step, ...]]:
-        """Return the scenario's values with variables applied, and its steps; without `steps` it is a single step."""
-        outer = {k: v for k, v in raw.items() if k not in ("steps", "live", "recorder", "given", "setup", "teardown")}
-        if "steps" not in raw:
-            self._check_names(raw, variables.with_later(_capture_names(raw)), place)
-            values = self._apply(self._with_defaults(outer), variables, place)
-            return values | ({"live": raw["live"]} if "live" in raw else {}), ()
-        steps = []
-        later: frozenset[str] = frozenset()
-        inherited = {k: raw[k] for k in ("source", "destination", "only", "stages", "force") if k in raw}
-        for n, written in enumerate(raw["steps"]):
-            at = (*place, "steps", n)
-            variables = variables.with_moments(_after(variables, written.get("wait")))
-            scope = variables.with_later(later)
-            self._check_names(written, scope, at)
-            waits = not written.keys() - {"name", "wait"}
-            own = {} if waits or {"request", "transformation", "delete", "python"} & written.keys() else inherited
-            # A step that names one of them must not inherit the other, or it would have both.
-            if {"source", "destination"} & written.keys():
-                own = {k: v for k, v in own.items() if k not in ("source", "destination", "only")}
-            if "only" in written:
-                own = {k: v for k, v in own.items() if k != "destination"}
-            steps.append(self._step(at, self._with_defaults({**own, **written}), scope))
-            # What this step captures exists only for the steps after it.
-            later |= _capture_names(written)
-        self._check_names({k: v for k, v in raw.items() if k != "steps"}, variables.with_later(later), place)
-        live = {"live": raw["live"]} if "live" in raw else {}
-        values = {k: v for k, v in self._apply(outer, variables, place).items() if k not in inherited}
-        return {**values, **live, "steps": [{}]}, tuple(steps)
-
-    def _step(self, place: Place, raw: dict[str, Any], variables: Variables) -> Step:
-        values = self._apply(raw, variables, place)
-        only = {k: v for k, v in values.items() if k in _format.Step.__struct_fields__}
-        try:
-            spec = msgspec.convert(only, _format.Step)
-        except msgspec.ValidationError as error:
-            raise InvalidSuite(_type_problem(error, self.document, place, place)) from error
-        pending = None
-        # Uses a captured value: converted again when the value is known.
-        if variables.later and variables.pending(raw):
-            pending = ({k: v for k, v in raw.items() if k in only}, variables)
-        return Step(spec, values.get("expect", {}), place, pending)
-
-    def _apply(self, raw: dict[str, Any], variables: Variables, place: Place) -> dict[str, Any]:
-        """Return a step with its variables, and with the values that it encodes."""
-        values: dict[str, Any] = variables.apply(raw)
-        if not self._encodes:
-            return values
-        for key in INPUTS:
-            self._check_encodings(values.get(key), (*place, key))
-        return encode_inputs(values)
-
-    def _encode(self, value: Any, place: Place) -> Any:
-        """Return `value`, at `place`, with its encodings replaced."""
-        if self._encodes:
-            self._check_encodings(value, place)
-        return encode(value) if self._encodes else value
-
-    def _check_encodings(self, value: Any, place: Place) -> None:
-        wrong = encoding_problems(value)
-        self.problems += [self.document.problem([*place, *path], text, key=True) for path, text in wrong]
-
-    def _check_names(self, value: Any, variables: Variables, place: Place) -> None:
-        wrong = list(variables.unknown(value, self.document, place))
-        if wrong:
-            raise InvalidSuite(wrong)
-
-    def _hook_steps(self, when: str, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Step, ...]:
-        """Return the steps of `setup` or `teardown`, of the suite and the scenario. A plain event is sent."""
-        steps = []
-        sources = [((when,), self.data.get(when, [])), ((*place, when), raw.get(when, []))]
-        # Teardown mirrors setup: the scenario's own first, then the suite's.
-        for at, items in sources if when == "setup" else reversed(sources):
-            for n, item in enumerate(items):
-                where = (*at, n)
-                used = item if at[0] == "scenarios" else self.fixtures.apply(item, where)
-                step = {"send": used} if "type" in used else used
-                self._check_names(used, variables, where)
-                steps.append(self._step(where, self._with_defaults(step), variables))
-        return tuple(steps)
-
-    def _with_defaults(self, step: dict[str, Any]) -> dict[str, Any]:
-        """Return a step with the suite's defaults. If there is only one source, sending needs no `source`."""
-        if {"request", "transformation", "delete", "python"} & step.keys():
-            return step
-        defaults = self.data.get("defaults", {})
-        complete = dict(step)
-        if (sender := sender_of(step)) is not None:
-            complete["source"] = step.get("source", sender)
-        elif "send" in step or "calls" in step or "generate" in step:
-            sources = self.suite.workspace.sources
-            source = defaults.get("source") or (next(iter(sources)) if len(sources) == 1 else None)
-            if source and "source" not in step:
-                complete["source"] = source
-            if "destination" in defaults and not {"destination", "only"} & step.keys():
-                complete["destination"] = defaults["destination"]
-        elif "event" in step:
-            if not {"source", "destination"} & step.keys():
-                kind = next((k for k in ("destination", "source") if k in defaults), "")
-                complete |= {kind: defaults[kind]} if kind else {}
-            complete |= {k: defaults[k] for k in ("stages", "force") if k in defaults and k not in step}
-        return complete
-
-
-def _after(variables: Variables, wait: Json) -> Moments:
-    """Return the times and ids of a step: its clock has moved on by what it waits for."""
-    moments = variables.moments or Moments(datetime.now(UTC))
-    try:
-        return moments.later(_format.seconds(variables.apply(wait))) if wait else moments
-    except (ValueError, TypeError):  # reported with its position when the step is converted
-        return moments
 
 
 def _answers(script: _format.RecorderAnswer | list[_format.RecorderAnswer]) -> tuple[_format.RecorderAnswer, ...]:
@@ -401,17 +278,10 @@ def _differing_paths(xfail: str | _format.Xfail | None) -> tuple[tuple[str, ...]
     return tuple(tuple(path.split(".")) for path in paths)
 
 
-def _capture_names(step: Mapping[str, Any]) -> frozenset[str]:
-    """Return the names that a step captures."""
-    expect = step.get("expect")
-    capture = expect.get("capture") if isinstance(expect, dict) else None
-    return frozenset(capture) if isinstance(capture, dict) else frozenset()
-
-
 def _live(spec: _format.Scenario, raw: Mapping[str, Any], variables: Variables, steps: tuple[Step, ...]) -> Live | None:
     if spec.live is UNSET:
         return None
-    scope = variables.with_later(frozenset().union(*(_capture_names({"expect": step.expect}) for step in steps)))
+    scope = variables.with_later(frozenset().union(*(capture_names({"expect": step.expect}) for step in steps)))
     return Live(
         "" if spec.live.destination is UNSET else spec.live.destination,
         _format.seconds(spec.live.within),
@@ -419,15 +289,6 @@ def _live(spec: _format.Scenario, raw: Mapping[str, Any], variables: Variables, 
         raw["live"].get("verify"),
         scope,
     )
-
-
-def _type_problem(error: msgspec.ValidationError, document: Document, place: Place, at: Place) -> Problem:
-    """Convert an error such as `Expected `bool`, got `str` - at `$.stages.user_transform`` to a problem."""
-    what, _, where = str(error).partition(" - at `$")
-    steps = [int(s) if s.isdigit() else s for s in re.findall(r"[\w-]+", where)]
-    expected, got = [_KINDS.get(kind, kind) for kind in re.findall("`([^`]+)`", what)[:2]] or ("something else", "this")
-    row = "" if at == place else f" in the row at {document.where(at)}"
-    return document.problem([*place, *steps], f"must be {expected}, but the variable is {got}{row}")
 
 
 def _same_ids(suite: Suite) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
@@ -13,7 +13,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem
 from svctoolkit.expect.names import is_slip, near_member
 from svctoolkit.json_types import Json
-from svctoolkit.runner.suite.model import Place, Scenario, Step, as_list
+from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, as_list
 from svctoolkit.runner.suite.variables import references
 from svctoolkit.runner.suite.webhooks import webhooks_of
 from svctoolkit.yamlfile import Document
@@ -21,7 +21,6 @@ from svctoolkit.yamlfile import Document
 if TYPE_CHECKING:
     from svctoolkit.runner.suite.cases import Row
 
-Places: TypeAlias = Iterator[tuple[Place, str]]
 
 _ABOUT_ROW = ("id", "tags", "skip", "xfail")
 _REMARKS = ("comment", "comments", "description", "note", "notes", "remark", "why")

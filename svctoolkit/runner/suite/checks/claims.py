@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec import UNSET
 
@@ -12,9 +12,7 @@ from svctoolkit.expect.compare import differences, is_matchers, json_line
 from svctoolkit.expect.expectation import problems
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.suite.deletions import deleted_at
-from svctoolkit.runner.suite.model import Place, Scenario, Step
-
-Places: TypeAlias = Iterator[tuple[Place, str]]
+from svctoolkit.runner.suite.model import Place, Places, Scenario, Step
 
 ANY = "any"  # `failed: any`: whatever fails
 

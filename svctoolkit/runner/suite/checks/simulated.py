@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from svctoolkit import simulations
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
-from svctoolkit.runner.suite.model import Place
+from svctoolkit.runner.suite.model import Place, Places
 from svctoolkit.workspace import Destination, Workspace
 
-Places: TypeAlias = Iterator[tuple[Place, str]]
 _MORE = ("counts", "nobody")
 
 

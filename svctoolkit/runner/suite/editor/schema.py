@@ -14,7 +14,7 @@ from svctoolkit.events import EVENT_TYPES
 from svctoolkit.expect.encodings import ENCODINGS
 from svctoolkit.expect.matchers import MATCHERS
 from svctoolkit.runner.suite.calls import CALLS, parameters
-from svctoolkit.runner.suite.claims import MEMBERS, WORDS
+from svctoolkit.runner.suite.checks.claims import MEMBERS, WORDS
 from svctoolkit.runner.suite.format import schema
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def editor_schema(workspace: Workspace | None = None) -> Schema:
     """
     whole: Schema = json.loads(json.dumps(_general()))
     if workspace is not None:
-        from svctoolkit.runner.suite.editor_names import add_names
+        from svctoolkit.runner.suite.editor.names import add_names
 
         add_names(whole, workspace, lambda names: f"^(?:{'|'.join(_typos(names, escape=True))})$")
     return whole

@@ -1,0 +1,1 @@
+"""Checks of a suite and its scenarios that a schema cannot express."""

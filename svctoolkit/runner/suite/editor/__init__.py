@@ -1,0 +1,1 @@
+"""The JSON Schema of suites for editors."""
