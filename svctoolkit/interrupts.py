@@ -1,10 +1,10 @@
-"""Delay Ctrl-C until a step is complete."""
+"""Delay Ctrl-C until a step is complete, or let it end a loop."""
 
 from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -52,3 +52,27 @@ def interrupts_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def stop_requests() -> Iterator[Callable[[], bool]]:
+    """Yield a function that says whether the user asked to stop, with Ctrl-C or SIGTERM; a second one interrupts.
+
+    Only the main thread receives signals; in other threads, the function always returns false.
+    """
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def note(number: int, _: FrameType | None) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -21,7 +21,7 @@ import pytest
 import tree_sitter_javascript
 from tree_sitter import Language, Parser
 
-from svctoolkit import runner, workspace
+from svctoolkit import DataPlane, runner, workspace
 from svctoolkit.cli import COMMANDS, main
 from svctoolkit.cli._parser import of as parser_of
 from svctoolkit.yamlfile import load
@@ -155,6 +155,10 @@ def test_commands_of_a_page_work(
         (project / "workspace.yaml").write_text(_WAREHOUSE)
     if block.page == "simulations.md":
         assert main(["plan", "infer", "events.ndjson", "-o", "shop.plan.yaml", "--name", "Shop"]) == 0
+    if block.page == "data-plane.md":
+        made = workspace.Workspace.load("workspace.yaml")
+        with DataPlane(made, listen=False, store="events.db") as plane:
+            plane.send({"type": "track", "event": "Seen", "userId": "u1"}, source=next(iter(made.sources)))
     if block.page == "history.md":
         assert main(["replay", "events/2026-02-01.ndjson.gz", "--history", "history.duckdb"]) == 0
     for line in block.code.replace("\\\n", " ").splitlines():

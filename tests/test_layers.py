@@ -105,7 +105,7 @@ MAY_IMPORT = {
         "mutation policies"
     ),
     "cli": (
-        "releases expect simulations "
+        "interrupts releases expect simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
         "delivery workspace results pipeline client server runner project mutation history replay profile lost "
         "pytest_plugin policies agents"

@@ -313,6 +313,7 @@ RUNS: dict[str, list[list[str]]] = {
     "trust": [["trust", "code.py"], ["trust"], ["trust", "--list"], ["trust", "code.py", "--remove"]],
     "secrets": [["secrets", "scan", "."]],  # which are in the inputs
     "conform": [],  # needs a server: see `DISPLAYS` in `test_every_output_is_masked`
+    "forward": [],  # needs a data plane: see `test_the_write_key_is_shown_nowhere`
     "held": [],  # asks a data plane, which masks: see `simulations/test_over_http`
     "mcp": [],  # waits for calls: see `test_no_tool_of_an_agent_shows_a_secret`
     "serve": [],  # waits for Ctrl-C: see `test_every_output_is_masked`

@@ -76,7 +76,7 @@ def program() -> str:
 
 def quantity(count: int, what: str) -> str:
     """A number with its noun: `1 suite`, `2 suites`."""
-    return f"{count} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def out(text: str) -> None:

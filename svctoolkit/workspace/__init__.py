@@ -23,6 +23,7 @@ from svctoolkit.workspace._items import (
 from svctoolkit.workspace._loaded import announce, on_load
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._output import mask_output
+from svctoolkit.workspace._references import resolve as resolve_reference
 from svctoolkit.workspace._secrets import config_names
 from svctoolkit.workspace._service import configuration_of
 from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
@@ -73,6 +74,7 @@ __all__ = [
     "record",
     "record_written",
     "require_trust",
+    "resolve_reference",
     "save_env",
     "schema",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,10 @@ from svctoolkit.sqlite import Connection
 
 _AT_ONCE = 32  # requests per query; one request may have megabytes
 _COLUMNS = ", ".join(selected(BlockRow))
-_NEXT = f"select {_COLUMNS} from blocks o where first > ? and first <= ? order by first limit {_AT_ONCE}"
+_NEXT = f"select {_COLUMNS} from blocks o where first > ? and first <= ? {{also}}order by first limit {_AT_ONCE}"
+_AT = "select first, count, at from blocks where first <= ? order by first desc limit 1"
+_COUNTS = """select source, sum(count), min(at), max(at) from blocks where first <= ? {also}group by source
+order by min(first)"""
 _BOUNDS = "select coalesce(min(first), 0), coalesce(max(first), 0), coalesce(sum(count), 0) from blocks"
 
 _REPEATS = "select seq from events where repeats is not null and seq >= ? and seq < ?"
@@ -29,6 +33,39 @@ class Bounds(NamedTuple):
     events: int
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which requests: received from `since` until before `until`, in seconds since 1970, of one run or all.
+
+    `after` has the sources, each with a seq: only requests with a later event of the source.
+    """
+
+    since: float = float("-inf")
+    until: float = float("inf")
+    run: str = ""
+    after: Mapping[str, int] | None = None
+
+    def condition(self) -> tuple[str, list[str | int | float]]:
+        """Return the condition in SQL, which follows another one, and its values."""
+        parts, values = ["at >= ?", "at < ?"], list[str | int | float]((self.since, self.until))
+        if self.run:
+            parts.append("run = ?")
+            values.append(self.run)
+        if self.after is not None:
+            parts.append(f"({' or '.join(['source = ? and first + count - 1 > ?'] * len(self.after)) or 'false'})")
+            values += [value for pair in self.after.items() for value in pair]
+        return f"and {' and '.join(parts)} ", values
+
+
+class Of(NamedTuple):
+    """The events of one source: how many, and the first and last time of receipt in seconds since 1970."""
+
+    source: str
+    events: int
+    since: float
+    until: float
+
+
 class Archive:
     """The requests of a store, read-only. Its methods raise `StoreError`."""
 
@@ -39,18 +76,33 @@ class Archive:
         with _own_errors():
             return Bounds(*map(int, self._connection.execute(_BOUNDS).fetchone()))
 
-    def blocks(self, after: int, last: int) -> Iterator[BlockRow]:
-        """Yield the requests after the seq `after`, up to the one that starts with `last`.
+    def blocks(self, after: int, last: int, chosen: Chosen | None = None) -> Iterator[BlockRow]:
+        """Yield the requests, or those `chosen`, after the seq `after`, up to the one that starts with `last`.
 
         They are read a few at a time: a query that stays open would keep the data plane from checkpointing its file.
         """
+        also, values = chosen.condition() if chosen else ("", [])
+        query = _NEXT.format(also=also)
         while True:
             with _own_errors():
-                rows = [BlockRow(**read(BlockRow, row)) for row in self._connection.execute(_NEXT, (after, last))]
+                found = self._connection.execute(query, (after, last, *values))
+                rows = [BlockRow(**read(BlockRow, row)) for row in found]
             if not rows:
                 return
             yield from rows
             after = rows[-1].first
+
+    def counts(self, last: int, chosen: Chosen) -> list[Of]:
+        """Return the sources of the chosen requests up to the one that starts with `last`, oldest first."""
+        also, values = chosen.condition()
+        with _own_errors():
+            return [Of(*row) for row in self._connection.execute(_COUNTS.format(also=also), (last, *values))]
+
+    def request_of(self, seq: int) -> tuple[int, int, float] | None:
+        """Return the first seq, the events and the time of the request with this event, or of the last one before."""
+        with _own_errors():
+            row = self._connection.execute(_AT, (seq,)).fetchone()
+        return None if row is None else (int(row[0]), int(row[1]), float(row[2]))
 
     def repeats(self, first: int, end: int) -> frozenset[int]:
         """Return the seqs from `first` up to but excluding `end` of repeated events, among the routed ones."""

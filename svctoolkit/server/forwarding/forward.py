@@ -1,0 +1,36 @@
+"""Forward the events of a store to another data plane, each batch after the one before it, from a position on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from svctoolkit.server.forwarding.batches import Batch, batches, by_source
+from svctoolkit.server.forwarding.position import Position
+from svctoolkit.server.forwarding.reader import Reader
+from svctoolkit.server.forwarding.sender import Part, Sender
+
+
+def planned(reader: Reader, position: Position, sources: Collection[str], size: int) -> Iterator[Batch]:
+    """Yield the batches of at most `size` events that are to be sent, from the position on.
+
+    The events of a source keep their order. Those of different sources may overtake each other, but not by more than
+    one batch of each.
+    """
+    after = {source: position.of(source).seq for source in sources}
+    return batches(by_source(reader.events(after), size * max(1, len(after))), max_events=size)
+
+
+def forward(reader: Reader, position: Position, sources: Collection[str], size: int, sender: Sender) -> Iterator[Part]:
+    """Send these batches. Yield each part of one when it is settled and the position is saved.
+
+    It ends early if the sender is stopped; a process that is killed repeats at most the batch that was under way.
+    Raises `ForwardStopped` if the receiver accepts nothing more, `ConfigError` if the position cannot be saved, and
+    `StoreError`.
+    """
+    position.save()  # a file that cannot be written is an error before anything is sent
+    for batch in planned(reader, position, sources, size):
+        for part in sender.send(batch):
+            position.advance(part.events, refused=bool(part.reason))
+            yield part
+        if sender.is_stopped():
+            return

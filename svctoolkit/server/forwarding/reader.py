@@ -1,0 +1,74 @@
+"""The events of a store that are to be forwarded, in the order of their arrival, even while a data plane writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+
+from svctoolkit.server.forwarding.batches import StoredEvent, stored_events
+from svctoolkit.server.store.archive import Archive, Chosen, Of
+from svctoolkit.server.store.block import block_of
+from svctoolkit.server.store.schema import BlockRow
+
+_AT_ONCE = 100  # requests per query for repeated events
+
+
+class Reader:
+    """The chosen events that a store has now; later ones are not included. Its methods raise `StoreError`.
+
+    With `event`, only events of this name or type. Events that the data plane has recognized as repeats are left out,
+    because it has not delivered them either.
+    """
+
+    def __init__(self, store: Archive, chosen: Chosen, event: str) -> None:
+        self._store, self._chosen, self._event = store, chosen, event
+        self._last = store.bounds().last
+        #: how many were left out while reading: repeated events, and those that are not `event`
+        self.repeats = self.others = 0
+        #: why requests could not be read
+        self.damaged: list[str] = []
+
+    def sources(self) -> list[Of]:
+        """Return the sources with chosen events, oldest first. `event` is not considered."""
+        return self._store.counts(self._last, self._chosen)
+
+    def left(self, after: Mapping[str, int]) -> int:
+        """Return how many events of these sources come after the seqs. `event` is not considered."""
+        later = self._store.counts(self._last, replace(self._chosen, after=after))
+        return sum(of.events for of in later) - sum(self._begun(seq) for seq in after.values())
+
+    def _begun(self, seq: int) -> int:
+        """Return how many events of the request with this one come up to it, if it has later ones, too."""
+        found = self._store.request_of(seq)
+        if found is None:
+            return 0
+        first, count, at = found
+        is_chosen = self._chosen.since <= at < self._chosen.until
+        return seq - first + 1 if seq < first + count - 1 and is_chosen else 0
+
+    def events(self, after: Mapping[str, int]) -> Iterator[StoredEvent]:
+        """Yield the events of these sources after the seqs."""
+        found = self._store.request_of(min(after.values(), default=0))
+        chosen, start = replace(self._chosen, after=after), found[0] - 1 if found else -1
+        rows = self._store.blocks(start, self._last, chosen)
+        while some := list(islice(rows, _AT_ONCE)):
+            repeated = self._store.repeats(some[0].first, some[-1].first + some[-1].count)
+            for row in some:
+                yield from self._of_request(row, after[row.source], repeated)
+
+    def _of_request(self, row: BlockRow, after: int, repeated: frozenset[int]) -> Iterator[StoredEvent]:
+        try:
+            events = stored_events(block_of(row))
+        except Exception as error:  # noqa: BLE001 - a damaged file can cause any error
+            self.damaged.append(f"event {row.first:,}: {row.count:,} events of the source {row.source}: {error}")
+            return
+        for event in events:
+            if event.seq <= after:
+                continue
+            if event.seq in repeated:
+                self.repeats += 1
+            elif self._event and self._event not in (event.name, event.type):
+                self.others += 1
+            else:
+                yield event

@@ -1,0 +1,147 @@
+"""Send batches to a data plane, one after another: at a limited rate, with retries, and without what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from svctoolkit.delivery import HttpResponse, Transport
+from svctoolkit.errors import DeliveryError, Forbidden, ToolkitError
+from svctoolkit.secrets import Secret, reveal
+from svctoolkit.server.forwarding.batches import Batch, Verdict, body_of, halves, judge, request_of
+from svctoolkit.server.worker.backoff import Backoff
+from svctoolkit.server.worker.lanes.throttle import Limiter
+
+#: Retries go on for ten minutes: a receiver that is restarted, or a short failure of the network, needs no person.
+BACKOFF = Backoff(attempts=10, seconds=600.0, first=1.0, most=60.0)
+_SECONDS = 60.0  # for one request
+_ALL_REFUSED = 20  # events from the start on: it would be the same for all others
+
+
+class ForwardStopped(ToolkitError):
+    """The receiver accepts no further batch; the text says why and what to do."""
+
+
+class Part(NamedTuple):
+    """Events of a batch that need no further request: accepted, or one event that was refused for a `reason`."""
+
+    events: Batch
+    reason: str = ""
+
+
+class Sender:
+    """Sends the batches of sources to the data plane at `url`, with the write key of each.
+
+    `sleep` waits some seconds, or less if `is_stopped` becomes true; `waiting` is called before a retry with its delay
+    and the reason. Redirects must not be followed by `transport`, or they could get the write key.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        keys: Mapping[str, Secret | str],
+        transport: Transport,
+        limiter: Limiter | None,
+        *,
+        clock: Callable[[], datetime],
+        sleep: Callable[[float], object],
+        is_stopped: Callable[[], bool],
+        waiting: Callable[[float, str], object],
+        backoff: Backoff = BACKOFF,
+    ) -> None:
+        self._url, self._keys, self._transport, self._limiter = url, keys, transport, limiter
+        self._clock, self._sleep, self.is_stopped, self._waiting = clock, sleep, is_stopped, waiting
+        self._backoff = backoff
+        #: requests that were accepted or refused, and those that had to be repeated
+        self.requests = self.retries = 0
+        #: events
+        self.accepted = self.refused = 0
+
+    def send(self, batch: Batch) -> Iterator[Part]:
+        """Send a batch. Yield its parts in order, each when it is settled; fewer if stopped. Raises `ForwardStopped`.
+
+        A refused batch is halved until the refused events are isolated.
+        """
+        waiting = [batch]
+        while waiting and not self.is_stopped():
+            part = waiting.pop()
+            verdict = self._deliver(part)
+            if verdict is None:
+                return
+            self.requests += 1
+            if verdict.kind == "refused" and len(part) > 1:
+                waiting += reversed(halves(part))
+                continue
+            self._count(part, verdict)
+            yield Part(part, verdict.reason)
+            if self.refused >= _ALL_REFUSED and not self.accepted:
+                raise ForwardStopped(
+                    f"{self._url} refused the first {self.refused} events ({verdict.reason}): is it a data plane that "
+                    "accepts these events?"
+                )
+
+    def _count(self, part: Batch, verdict: Verdict) -> None:
+        if verdict.kind == "accepted":
+            self.accepted += len(part)
+        else:
+            self.refused += len(part)
+
+    def _deliver(self, batch: Batch) -> Verdict | None:
+        """Send a batch until it is accepted or refused; None if stopped. Raises `ForwardStopped`."""
+        failures, began = 0, self._clock()
+        while self._may_send(len(batch)):
+            verdict = self._ask(batch)
+            if verdict.kind in ("accepted", "refused"):
+                return verdict
+            if verdict.kind == "stop":
+                raise ForwardStopped(_advice(self._url, batch[0].source, verdict.reason))
+            failures += 1
+            age = (self._clock() - began).total_seconds()
+            if self._backoff.gives_up(failures, age, throttled=verdict.throttled):
+                raise ForwardStopped(
+                    f"{self._url} has accepted no batch for {age:,.0f} s ({verdict.reason}); "
+                    "run the command again to go on"
+                )
+            self.retries += 1
+            pause = self._backoff.pause(failures, verdict.retry_after)
+            self._waiting(pause, verdict.reason)
+            self._sleep(pause)
+        return None
+
+    def _may_send(self, events: int) -> bool:
+        """Wait until the rate allows these events. Return false if stopped."""
+        while not self.is_stopped():
+            events -= self._limiter.take(events) if self._limiter else events
+            if not events:
+                return True
+            # A clock has microseconds: less might not move it.
+            self._sleep(max(0.001, self._limiter.seconds_left() if self._limiter else 0.0))
+        return False
+
+    def _ask(self, batch: Batch) -> Verdict:
+        now = self._clock()
+        request = request_of(self._url, str(reveal(self._keys[batch[0].source])), body_of(batch, now))
+        try:
+            answer: HttpResponse = self._transport(request, timeout=_SECONDS)
+        except Forbidden as error:
+            raise ForwardStopped(str(error)) from error
+        except DeliveryError as error:
+            return Verdict("retry", str(error))
+        return judge(answer, self._clock().timestamp())
+
+
+def _advice(url: str, source: str, reason: str) -> str:
+    """Return the text for an answer that concerns every batch."""
+    status = reason[:3]
+    if status == "401" or status == "403":
+        help = (
+            f"give the write key that the source {source} has at that data plane: --write-key or --source {source}=KEY"
+        )
+    elif "source is disabled" in reason:
+        help = "enable the source at that data plane"
+    elif status.startswith("3"):
+        help = "redirects are not followed, since they would get the write key; use its address with --to"
+    else:
+        help = "is it the address of a data plane? /v1/batch is added to it"
+    return f"{url} answered {reason}: {help}"
