@@ -132,12 +132,12 @@ ROOMS = {
         "held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (
-        "demo_workspace web test_api store tracing worker ingest inspect regulations console admin health faults "
-        "scripts simulated forwarding application serving plane _display announcement collector foreground"
+        "demo_workspace web test_api store batches tracing worker ingest inspect regulations console admin health "
+        "faults scripts simulated forwarding application serving plane _display announcement collector foreground"
     ),
     "server.worker": (
-        "notifier backoff timers threads lost_values task rows watchdog knobs checks feed journal waiting pending "
-        "calls pump lanes router deliveries engine"
+        "notifier backoff timers threads lost_values asked task rows watchdog knobs checks feed journal waiting "
+        "pending calls pump lanes router deliveries engine"
     ),
     "transformations": (
         "_contract _display callables _types _trust _channel _frames _integers _layers _memory _requests _process "

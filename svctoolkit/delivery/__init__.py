@@ -18,7 +18,7 @@ from svctoolkit.delivery._masking import mask_request, mask_response
 from svctoolkit.delivery._plain import PlainRequest, plain_request
 from svctoolkit.delivery._rejection import rejection_of
 from svctoolkit.delivery._request import request
-from svctoolkit.delivery._sender import Delivered, Sender, delivered, parse_body, response_value
+from svctoolkit.delivery._sender import Delivered, Sender, delivered, parse_body, response_value, undelivered
 from svctoolkit.delivery._templates import Templates
 from svctoolkit.delivery.recorder import Answer, Recorded, Recorder, Server
 
@@ -53,6 +53,7 @@ __all__ = [
     "rejection_of",
     "request",
     "response_value",
+    "undelivered",
 ]
 
 #: Imported on first use: in mode `record` nothing needs the network.

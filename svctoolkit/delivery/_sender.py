@@ -48,11 +48,11 @@ class Sender:
         try:
             sent = request(payload)
         except DeliveryError as error:
-            return _failure(error, _unsent(payload), started, network=False)
+            return undelivered(error, _unsent(payload), started, network=False)
         try:
             answer = self._transport(sent, timeout=self._timeout)
         except DeliveryError as error:
-            return _failure(error, sent, started, network=True)
+            return undelivered(error, sent, started)
         return delivered(answer, sent, started)
 
 
@@ -68,7 +68,8 @@ def _unsent(payload: Mapping[str, Any]) -> HttpRequest:
     return HttpRequest(method if isinstance(method, str) else "", endpoint if isinstance(endpoint, str) else "")
 
 
-def _failure(error: DeliveryError, sent: HttpRequest, started: float, *, network: bool) -> Delivered:
+def undelivered(error: DeliveryError, sent: HttpRequest, started: float, *, network: bool = True) -> Delivered:
+    """Return the outcome of a request without a response. Without `network`, it was not sent."""
     response = {"success": False, "error": {"message": str(error), "id": None}}
     spent = (perf_counter() - started) * 1000
     return Delivered(error.status, response, sent, {}, spent, error, network)

@@ -319,6 +319,11 @@ class Pipeline(Displayed):
         yield from self.workspace.secrets()
         yield from list(self._override_secrets)
 
+    @property
+    def given_transport(self) -> Transport | None:
+        """The transport that it was created with; None if the delivery mode decides."""
+        return self._transport
+
     def transport(self) -> Transport:
         """Return what responds to the requests of stage 3, by the workspace's current delivery mode."""
         if self._transport is not None:

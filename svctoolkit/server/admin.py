@@ -11,6 +11,7 @@ from threading import Event, Lock, Thread
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,7 +22,7 @@ from svctoolkit.server.web.operation import Handler, Operation, Parameter, Respo
 from svctoolkit.server.web.requests import read_object
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
-from svctoolkit.workspace import TrackingPlan, Workspace
+from svctoolkit.workspace import TrackingPlan, Workspace, forward_key
 
 _LOG = logging.getLogger("svctoolkit.workspace")
 _SECONDS = 0.5  # between two checks of the workspace file
@@ -65,9 +66,18 @@ class Control:
             if source is not None:
                 workspace.source(source).enabled = enabled
             if destination is not None:
-                workspace.destination(destination).enabled = enabled
+                self._enable_destination(workspace.target_key(destination), enabled=enabled)
         self._engine.wake()
         self._engine.notifier.notify()
+
+    def _enable_destination(self, key: str, *, enabled: bool) -> None:
+        workspace = self._engine.workspace
+        if key in workspace.destinations:
+            workspace.destinations[key].enabled = enabled
+            return
+        for source in workspace.sources.values():
+            if source.forward is not None and forward_key(source.key) == key:
+                source.forward = replace(source.forward, enabled=enabled)
 
     def replace(self, new: Workspace) -> None:
         """Copy the content of `new` into the workspace. The object stays the same, so all its users see the change."""
@@ -83,7 +93,7 @@ class Control:
 
     def replay(self, status: str, destination: str, run: str) -> int:
         """Retry settled events of this status. Return how many. Raises `UnknownName`."""
-        key = self._engine.workspace.destination(destination).key if destination else None
+        key = self._engine.workspace.target_key(destination) if destination else None
         return self._engine.replay([status], key, run or None)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 from typing import TypeAlias
 
@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.admin import Admin, Control
 from svctoolkit.server.console.routes import Console
@@ -50,7 +49,6 @@ def application(
     regulations: Regulations,
     *,
     reload: Callable[[], Reload],
-    forwards: Callable[[], Mapping[str, Json]],
     new_id: Callable[[], str],
     loopback: bool,
     token: str,
@@ -69,7 +67,7 @@ def application(
     operations = [
         *health.operations(),
         *(operation for extension in _extensions() for operation in extension(engine, guard)),
-        *Overview(engine, pipeline, reload, forwards, guard.local).operations(),
+        *Overview(engine, pipeline, reload, guard.local).operations(),
         *Exports(engine, guard.local).operations(),
         *simulated.operations(_simulated_key(engine) or examples["destination"]),
         *RegulationRoutes(engine, regulations, guard).operations(examples["destination"]),

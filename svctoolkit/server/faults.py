@@ -86,7 +86,7 @@ def switch(
     if (destination is None) == (source is None):
         raise UsageError("give either a destination or a source")
     if destination is not None:
-        faults.switch("destination", workspace.destination(destination).key, profile, run)
+        faults.switch("destination", workspace.target_key(destination), profile, run)
     elif source is not None:
         faults.switch("source", workspace.source(source).key, profile, run)
 

@@ -18,7 +18,6 @@ import msgspec
 from svctoolkit.delivery import Answer as RecorderAnswer
 from svctoolkit.delivery import Recorder, Transport
 from svctoolkit.delivery.faults import FaultInjector, Faults, FaultState
-from svctoolkit.delivery.live import transport_for
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
 from svctoolkit.interrupts import uninterrupted
@@ -27,7 +26,7 @@ from svctoolkit.pipeline import Pipeline, Simulated, Warehouses
 from svctoolkit.server import serving
 from svctoolkit.server.admin import Control, Reloader
 from svctoolkit.server.faults import switch
-from svctoolkit.server.forwarding import Tee
+from svctoolkit.server.forwarding.theirs import TheirAnswers
 from svctoolkit.server.ingest.direct import Direct
 from svctoolkit.server.ingest.routes import Ingest
 from svctoolkit.server.ingest.routes import new_id as _new_id
@@ -164,8 +163,7 @@ class DataPlane(View):
         self._regulations = Regulations(engine, self._pipeline, new_id)
         self._metrics = Metrics(engine)
         self._direct = Direct(engine, Ingest(engine, new_id=new_id), self._metrics.count)
-        self._forwards: Callable[[], dict[str, dict[str, Json]]] = dict
-        self._stop_forwards: Callable[[], None] = lambda: None
+        self._release_clients: Callable[[], None] = lambda: None
         self._control = Control(engine)
         self._new_id, self._timeout = new_id, timeout
         self._reloader = Reloader(file, self._control, adjust, engine.clock) if file else None
@@ -391,7 +389,7 @@ class DataPlane(View):
         With `run`, this applies only to requests of that run. Without answers, restore the default. Raises
         `UnknownName`.
         """
-        key = destination if "://" in destination else self.workspace.destination(destination).key
+        key = destination if "://" in destination else self.workspace.target_key(destination)
         self.recorder.script(key, *answers, run=run)
 
     def set_faults(
@@ -430,7 +428,7 @@ class DataPlane(View):
 
     def replay(self, destination: str | None = None, *, run: str | None = None, status: str = "dead") -> int:
         """Retry dead events (or, with `status`, `failed` ones). Return how many. Raises `UnknownName`."""
-        key = self.workspace.destination(destination).key if destination else None
+        key = self.workspace.target_key(destination) if destination else None
         return self._engine.replay([status], key, run)
 
     def enable(self, *, source: str | None = None, destination: str | None = None, enabled: bool = True) -> None:
@@ -454,7 +452,7 @@ class DataPlane(View):
             atexit.unregister(self.stop)
             # First release waiting threads and readers, then the loop that serves them, then the workers.
             self._engine.close()
-            self._stop_forwards()
+            self._release_clients()
             self._loop.close()
             if self._socket:
                 self._socket.close()
@@ -473,12 +471,9 @@ class DataPlane(View):
     @cached_property
     def asgi(self) -> Gate:
         """The whole application, for other servers and for clients that call it in process."""
-        allow, loopback = self.workspace.delivery.allow, self.loopback
-        # A redirect that is followed could take the events, and the write key, to another host than the configured one.
-        transport = partial(transport_for, tuple(allow), loopback, redirects=0)
-        tee = Tee(self._application(), self.workspace, transport, lambda: self._engine.knobs.backoff)
-        self._forwards, self._stop_forwards = tee.states, tee.stop
-        return Gate(tee, self._metrics.count)
+        theirs = TheirAnswers(self._application(), self._pipeline)
+        self._release_clients = theirs.stop
+        return Gate(theirs, self._metrics.count)
 
     def _application(self) -> Starlette:
         # A plane without HTTP clients, as in suites, does not need all that.
@@ -491,7 +486,6 @@ class DataPlane(View):
             self._control,
             self._regulations,
             reload=self._reload,
-            forwards=lambda: self._forwards(),
             new_id=self._new_id,
             loopback=self.loopback,
             token=self.token,

@@ -25,6 +25,7 @@ from svctoolkit.server.web.operation import Handler, Operation, Parameter, Respo
 from svctoolkit.server.web.requests import RUN_HEADER, read_object
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
+from svctoolkit.workspace import forward_of
 
 T = TypeVar("T")
 _MOST_SECONDS = 366 * 86400.0
@@ -148,12 +149,14 @@ class Scripts:
 
     async def set_answers(self, request: Request) -> Response:
         script = await _read(request, RecorderScript)
-        if not isinstance(self._pipeline.transport(), Recorder):
-            mode = self._engine.workspace.delivery.mode
+        workspace, name = self._engine.workspace, request.path_params["id"]
+        # Whatever the mode is, a script answers for another data plane before the network does.
+        if not isinstance(self._pipeline.transport(), Recorder) and forward_of(name, workspace.sources) is None:
+            mode = workspace.delivery.mode
             text = f"the delivery mode is {mode!r}; answers can be set only in the mode 'record'"
             raise RequestError(409, {"message": text})
         try:
-            key = self._engine.workspace.destination(request.path_params["id"]).key
+            key = workspace.target_key(name)
         except UnknownName as error:
             raise RequestError(404, {"message": str(error)}) from error
         try:

@@ -158,7 +158,7 @@ class Builder:
         url = self._resolve(shape.url, (*path, "url"))
         if secret.unset or (isinstance(url, Secret) and url.unset):
             return None
-        return Forward(url, secret, shape.answer)
+        return Forward(url, secret, shape.answer, shape.enabled)
 
     def _tracking_plan(self, key: str, shape: TrackingPlanShape) -> TrackingPlan:
         """Load a tracking plan. Problems in its files are reported with positions in those files."""

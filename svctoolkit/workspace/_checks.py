@@ -12,6 +12,7 @@ from svctoolkit.errors import InvalidConfig, InvalidPlan, UnknownName, did_you_m
 from svctoolkit.releases import release_problems
 from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._items import WEBHOOK_CATEGORY, Destination, Source, is_sdk_type
+from svctoolkit.workspace._lookup import forward_key
 
 if TYPE_CHECKING:
     from svctoolkit.sources import Setting
@@ -68,6 +69,7 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
     yield from _users(workspace)
     yield from _plans(workspace)
     yield from _delivery(workspace)
+    yield from _forwards(workspace)
     yield from _faults(workspace)
     for name, problem in release_problems(workspace.releases):
         yield Flaw(("releases", name), problem)
@@ -249,14 +251,23 @@ def _plans(workspace: Workspace) -> Iterator[Flaw]:
                 yield Flaw((*path, "settings", *steps), message, key=True)
 
 
+def _forwards(workspace: Workspace) -> Iterator[Flaw]:
+    """Check that no destination has the key of what forwards a source."""
+    for key, source in workspace.sources.items():
+        if source.forward and forward_key(key) in workspace.destinations:
+            text = f"the key is that of `forward` of the source {key!r}; choose another one"
+            yield Flaw(("destinations", forward_key(key)), text, key=True)
+
+
 def _faults(workspace: Workspace) -> Iterator[Flaw]:
     """Check fault profiles, and that what names them exists."""
     faults = workspace.faults
     for name, profile in faults.profiles.items():
         for path, message in profile.problems():
             yield Flaw(("faults", "profiles", name, *path), message, key=True)
-    for kind in ("destinations", "sources"):
-        items = getattr(workspace, kind)
+    # Also sources without `forward`: it is off on a machine without its secrets.
+    targets = [*workspace.destinations, *map(forward_key, workspace.sources)]
+    for kind, items in (("destinations", targets), ("sources", [*workspace.sources])):
         for key, name in getattr(faults, kind).items():
             if key not in items:
                 yield Flaw(("faults", kind, key), f"unknown {kind[:-1]} {key!r}.{_hint(key, items)}", key=True)

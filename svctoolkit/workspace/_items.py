@@ -70,14 +70,16 @@ class Connection:
 
 
 class Forward(msgspec.Struct, frozen=True):
-    """A real data plane that gets a copy of the requests of a source's clients, unchanged but for its own write key.
+    """A real data plane that gets the events of a source as they arrived, with its own write key.
 
-    `answer` says whose response the clients get: `ours`, immediately, or `theirs`, if there is one.
+    `answer` says whose response the clients get: `ours`, immediately, or `theirs`, if there is one. If it is not
+    `enabled`, the events wait.
     """
 
     url: str | Secret
     write_key: Secret
     answer: Literal["ours", "theirs"] = "ours"
+    enabled: bool = True
 
 
 @dataclass(slots=True)
@@ -88,7 +90,7 @@ class Source(Displayed):
     events with violations, by event type, in RudderStack's or rudder-cli's spelling; by default they are forwarded and
     marked. `category` is RudderStack's category of sources: `webhook` for types in `svctoolkit.sources.CATALOGUE`,
     which accept webhooks and have settings in `config`; `cloud` and `singer-protocol` extract records, which
-    warehouses store in a different way. `forward` gets a copy of all incoming requests.
+    warehouses store in a different way. `forward` gets all accepted events.
     """
 
     key: str
@@ -116,6 +118,11 @@ class Source(Displayed):
         from svctoolkit.sources import CATALOGUE  # few workspaces have such a source
 
         return CATALOGUE[self.type]
+
+    @property
+    def asks_elsewhere(self) -> bool:
+        """Whether its clients get the answer of the data plane that it forwards to."""
+        return self.forward is not None and self.forward.answer == "theirs" and self.forward.enabled
 
     @property
     def platform(self) -> str:

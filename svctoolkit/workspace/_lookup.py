@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from svctoolkit.errors import ConfigError, InvalidWorkspace, UnknownName
-from svctoolkit.workspace._items import Destination, Source, TrackingPlan, Transformation
+from svctoolkit.workspace._items import Destination, Forward, Source, TrackingPlan, Transformation
 
 if TYPE_CHECKING:
     from svctoolkit.plans import Link
 
+_FORWARD = "forward:"
 Item = TypeVar("Item", Source, Destination, Transformation)
 Keyed = TypeVar("Keyed")
 
@@ -31,6 +32,26 @@ def by_key(kind: str, key: str, items: Mapping[str, Keyed]) -> Keyed:
     if key not in items:
         raise UnknownName(kind, key, items)
     return items[key]
+
+
+def forward_key(source: str) -> str:
+    """Return the key that the `forward` of a source has among destinations.
+
+    >>> forward_key("web")
+    'forward:web'
+    """
+    return f"{_FORWARD}{source}"
+
+
+def is_forward_key(key: str) -> bool:
+    """Whether a key among destinations is that of a source's `forward`."""
+    return key.startswith(_FORWARD)
+
+
+def forward_of(key: str, sources: Mapping[str, Source]) -> Forward | None:
+    """Return the `forward` with this key among destinations; None if no source has it."""
+    source = sources.get(key.removeprefix(_FORWARD)) if is_forward_key(key) else None
+    return None if source is None else source.forward
 
 
 def code_of(file: Path) -> str:

@@ -31,7 +31,7 @@ from svctoolkit.workspace._items import (
     Transformation,
     account_and_declarations,
 )
-from svctoolkit.workspace._lookup import by_key, code_of, link_of, lookup
+from svctoolkit.workspace._lookup import by_key, code_of, forward_of, link_of, lookup
 from svctoolkit.workspace._secrets import KnownSecrets, secret_names, secret_state, secret_texts, unset_variables
 from svctoolkit.workspace._settings import DataPlaneSettings, Delivery, WarehouseSettings
 from svctoolkit.workspace._trust import every_piece, record, require_trust
@@ -257,6 +257,10 @@ class Workspace(Displayed):
         item = Destination(*names, dict(config or {}), transformation, oauth, declared, simulate)
         self.destinations[key] = item
         return item
+
+    def target_key(self, name: str) -> str:
+        """Return the key of a destination (key or id), or `forward:web` of a forwarded source. Raises `UnknownName`."""
+        return name if forward_of(name, self.sources) else self.destination(name).key
 
     def account(
         self, key: str, *, secret: Mapping[str, Json] | None = None, renewals: Sequence[Mapping[str, Json]] = ()

@@ -143,6 +143,7 @@ class _Writer:
                 "url": self._config(to.url, f"{places}.url"),
                 "writeKey": self._config(to.write_key, f"{places}.writeKey"),
                 **({"answer": to.answer} if to.answer != "ours" else {}),
+                **({} if to.enabled else {"enabled": False}),
             }
         return members
 

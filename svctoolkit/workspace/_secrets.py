@@ -73,7 +73,10 @@ def secret_texts(workspace: Configured) -> Iterator[str]:
     for account in workspace.accounts.values():
         yield from account.secrets()
     for source in workspace.sources.values():
-        yield from secrets.secret_texts([source.forward.write_key if source.forward else None, source.config])
+        to = source.forward
+        yield from secrets.secret_texts([to.url, to.write_key] if to else None)
+        yield from config_url_secrets(to.url if to else None)
+        yield from secrets.secret_texts(source.config)
     yield from secrets.secret_texts(workspace.credentials)
     yield from (text for text in workspace.credentials.values() if isinstance(text, str))
     yield from secrets.secret_texts(workspace.delivery.geolocation)
@@ -89,7 +92,8 @@ def secret_names(workspace: Configured) -> Iterator[tuple[str, str]]:
     for key, value in workspace.credentials.items():
         yield from _names_in(f"credentials.{key}", value if isinstance(value, Secret) else Secret(value))
     for key, source in workspace.sources.items():
-        yield from _names_in(f"sources.{key}.forward", source.forward.write_key if source.forward else None)
+        if to := source.forward:
+            yield from _names_in(f"sources.{key}.forward", {"url": to.url, "writeKey": to.write_key})
         yield from _names_in(f"sources.{key}.config", source.config)
     yield from _names_in("delivery.geolocation", workspace.delivery.geolocation)
 

@@ -68,7 +68,7 @@ class TrackingPlanShape(_Shape):
 
 
 class ForwardShape(_Shape):
-    """A real data plane that gets a copy of incoming requests; $(env:NAME) is supported."""
+    """A real data plane that gets the events as they arrived; $(env:NAME) is supported."""
 
     url: Annotated[str, Meta(pattern="^(https?://|\\$\\((env|var):)", description="its URL, such as https://...")]
     write_key: Annotated[str, Meta(min_length=1, extra_json_schema={"writeOnly": True})]
@@ -76,6 +76,7 @@ class ForwardShape(_Shape):
         Literal["ours", "theirs"],
         Meta(description="whose response the client gets; with `theirs` it waits for that one"),
     ] = "ours"
+    enabled: Annotated[bool, Meta(description="while false, the events wait")] = True
 
 
 class SourceShape(_Shape):

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from svctoolkit.delivery import HttpResponse
-from svctoolkit.server.forwarding.batches import (
+from svctoolkit.server.batches import (
     MAX_BYTES,
     StoredEvent,
     batches,

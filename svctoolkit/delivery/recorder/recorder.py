@@ -237,6 +237,13 @@ class Recorder(Displayed):
             is_truncated=chosen.truncate,
         )
 
+    def next_answer(self, request: HttpRequest, destination: str, run: str) -> Answer | None:
+        """Return the answer that a script has for a request which something else sends, and use it up; None without."""
+        with self._changed:
+            scripts = list(self._scripts_of(destination, run))
+        view = cache(lambda: view_of(request))
+        return next((answer for script in scripts if (answer := script.next(view)) is not None), None)
+
     def record(
         self, served: Sequence[tuple[HttpRequest, HttpResponse, tuple[str, ...]]], *, destination: str, run: str
     ) -> bool:

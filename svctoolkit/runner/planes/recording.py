@@ -32,6 +32,9 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
         recording.delivery = replace(recording.delivery, batch=together)
     # Suites meet only the faults that a scenario names: those of `serve` would make other scenarios fail.
     recording.faults = FaultSettings(workspace.faults.profiles)
+    # Events of tests must not reach a real data plane.
+    if any(source.forward for source in workspace.sources.values()):
+        recording.sources = {key: replace(source, forward=None) for key, source in workspace.sources.items()}
     recording.destinations = dict(workspace.destinations)
     for key in workspace.transformations:
         id = transformation_id(key)
@@ -47,6 +50,6 @@ def recording_workspace(workspace: Workspace, scenario: Scenario | None = None) 
             key: replace(
                 s, connections=[Connection(c.destination, c.enabled and c.destination == chosen) for c in s.connections]
             )
-            for key, s in workspace.sources.items()
+            for key, s in recording.sources.items()
         }
     return recording

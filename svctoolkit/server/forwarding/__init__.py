@@ -1,5 +1,4 @@
-"""Send what a data plane has received to another one: the requests as they arrive, or events that a store holds."""
+"""Ask another data plane for clients' answers, and send it the events that a store holds.
 
-from svctoolkit.server.forwarding.tee import Tee
-
-__all__ = ["Tee"]
+Events that a running data plane forwards are sent by its lanes: see `svctoolkit.server.worker.calls.elsewhere`.
+"""

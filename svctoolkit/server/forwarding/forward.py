@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from svctoolkit.server.forwarding.batches import Batch, batches, by_source
+from svctoolkit.server.batches import Batch, batches, by_source
 from svctoolkit.server.forwarding.position import Position
 from svctoolkit.server.forwarding.reader import Reader
 from svctoolkit.server.forwarding.sender import Part, Sender

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from svctoolkit.errors import ConfigError, UsageError
-from svctoolkit.server.forwarding.batches import Batch
+from svctoolkit.server.batches import Batch
 from svctoolkit.server.store.archive import Archive, Chosen
 
 _VERSION = 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from svctoolkit.server.forwarding.batches import StoredEvent, stored_events
+from svctoolkit.server.batches import StoredEvent, stored_events
 from svctoolkit.server.store.archive import Archive, Chosen, Of
 from svctoolkit.server.store.block import block_of
 from svctoolkit.server.store.schema import BlockRow

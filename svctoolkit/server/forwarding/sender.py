@@ -9,7 +9,7 @@ from typing import NamedTuple
 from svctoolkit.delivery import HttpResponse, Transport
 from svctoolkit.errors import DeliveryError, Forbidden, ToolkitError
 from svctoolkit.secrets import Secret, reveal
-from svctoolkit.server.forwarding.batches import Batch, Verdict, body_of, halves, judge, request_of
+from svctoolkit.server.batches import Batch, Verdict, body_of, halves, judge, request_of
 from svctoolkit.server.worker.backoff import Backoff
 from svctoolkit.server.worker.lanes.throttle import Limiter
 

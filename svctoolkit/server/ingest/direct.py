@@ -47,12 +47,12 @@ class Direct:
         return Answer(response.status_code, header_texts(response.raw_headers), bytes(response.body))
 
     def _takes(self, headers: Mapping[str, str], body: bytes) -> bool:
-        """Whether nothing blocks: no disk, no data plane that gets a copy, no body to decompress."""
+        """Whether nothing blocks: no disk, no data plane that is asked for its answer, no body to decompress."""
         if self._engine.store.path is not None or len(body) > self._engine.knobs.limits.body:
             return False
         if self._engine.faults.applies_to("source"):
             return False
-        if any(source.forward for source in self._engine.workspace.sources.values()):
+        if any(source.asks_elsewhere for source in self._engine.workspace.sources.values()):
             return False
         return not any(name.lower() in _FOR_THE_APPLICATION for name in headers)
 

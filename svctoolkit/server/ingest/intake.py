@@ -40,8 +40,19 @@ class Intake:
             # In-process clients deliver the body at once and run in their own thread, which may do the routing.
             here = whole_body(request) is not None
             only = only_of(request)
+            ask = None if source.forward is None else request.scope["state"].get("ask")
             accepted = self.engine.accept(
-                source, run, body=body, heads=heads, kind=kind, ip=ip, ids=ids, here=here, only=only, number=begin
+                source,
+                run,
+                body=body,
+                heads=heads,
+                kind=kind,
+                ip=ip,
+                ids=ids,
+                here=here,
+                only=only,
+                number=begin,
+                ask=ask,
             )
             # In memory it is stored already: no further function per event.
             if not accepted.stored.done() or accepted.stored.exception() is not None:

@@ -11,6 +11,7 @@ from svctoolkit.server.store import arrivals as _stored
 from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.record import Record, time_of
 from svctoolkit.server.worker import Engine
+from svctoolkit.workspace import forward_key
 
 
 class Arrival(Record, frozen=True, kw_only=True):
@@ -49,7 +50,9 @@ class Totals:
 
 def totals(engine: Engine) -> Totals:
     """Return the counts of everything. They are kept up to date, so this is cheap."""
-    fates: dict[str, dict[str, int]] = {key: {} for key in engine.workspace.destinations}
+    workspace = engine.workspace
+    fates: dict[str, dict[str, int]] = {key: {} for key in workspace.destinations}
+    fates.update({forward_key(source.key): {} for source in workspace.sources.values() if source.forward})
     for (destination, status), count in engine.journal.counts("fates").items():
         fates.setdefault(destination, {})[status] = count
     for destination, count in engine.pending.by_destination().items():

@@ -19,7 +19,7 @@ from svctoolkit.server.store.arrivals import runs, transformation_errors
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.records import fate_counts
 from svctoolkit.server.worker import Engine
-from svctoolkit.workspace import Destination, Workspace
+from svctoolkit.workspace import Destination, Source, Workspace, forward_key
 
 _RUNS = 200
 
@@ -32,14 +32,29 @@ class Reload(Struct, frozen=True):
     problem: str = ""
 
 
+class ForwardState(Struct, frozen=True):
+    """What forwards a source: its key among destinations, and its events since the start.
+
+    `failed` includes dead ones. `problem` is why events are still `waiting` after an attempt; empty without any.
+    """
+
+    destination: str
+    answer: str
+    enabled: bool
+    sent: int
+    waiting: int
+    failed: int
+    problem: str
+
+
 class SourceState(Struct, frozen=True):
-    """A source and its write key, which is public; `forward` counts forwarded requests, null without forwarding."""
+    """A source and its write key, which is public; `forward` is null if its events are not forwarded."""
 
     key: str
     name: str
     write_key: str
     enabled: bool
-    forward: dict[str, Any] | None
+    forward: ForwardState | None
     destinations: list[str]
 
 
@@ -78,7 +93,10 @@ class SettingState(Struct, frozen=True):
 
 
 class DestinationState(Struct, frozen=True):
-    """A destination, the sources that send to it, the fates of its events, and the recorder's next answers."""
+    """A destination, the sources that send to it, the fates of its events, and the recorder's next answers.
+
+    The type `FORWARD` is another data plane that gets the events of one source.
+    """
 
     key: str
     id: str
@@ -123,7 +141,7 @@ class RunState(Struct, frozen=True):
     last: str
 
 
-def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]) -> Json:
+def workspace_state(engine: Engine, reload: Reload) -> Json:
     """Return the workspace, its sources, and the result of the last reload of its file."""
     workspace, counts = engine.workspace, totals(engine)
     sources = [
@@ -132,7 +150,7 @@ def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]
             source.name,
             source.write_key,
             source.enabled,
-            forwards.get(source.key),
+            _forward(engine, source, counts.fates),
             [connection.destination for connection in source.connections if connection.enabled],
         )
         for source in workspace.sources.values()
@@ -147,6 +165,16 @@ def workspace_state(engine: Engine, reload: Reload, forwards: Mapping[str, Json]
         sources,
     )
     return _masked(engine, state)
+
+
+def _forward(engine: Engine, source: Source, fates: Mapping[str, Mapping[str, int]]) -> ForwardState | None:
+    if source.forward is None:
+        return None
+    key = forward_key(source.key)
+    counts = fates.get(key, {})
+    sent, waiting, failed, dead = (counts.get(status, 0) for status in ("delivered", "pending", "failed", "dead"))
+    problem = engine.pending.reason(key) if waiting else ""
+    return ForwardState(key, source.forward.answer, source.forward.enabled, sent, waiting, failed + dead, problem)
 
 
 def destination_states(engine: Engine, pipeline: Pipeline, run: str | None) -> Json:
@@ -168,6 +196,16 @@ def destination_states(engine: Engine, pipeline: Pipeline, run: str | None) -> J
         )
         for item in engine.workspace.destinations.values()
     ]
+    for source in engine.workspace.sources.values():
+        if source.forward is not None:
+            key = forward_key(source.key)
+            fates, answers = dict(counts.get(key, {})), pipeline.recorder.script_of(key, run or "")
+            states.append(
+                DestinationState(
+                    key, key, f"forward of {source.name}", "FORWARD", source.forward.enabled, None, [source.key], fates,
+                    [_answer(answer) for answer in answers], [],
+                )
+            )  # fmt: skip
     return _masked(engine, states)
 
 

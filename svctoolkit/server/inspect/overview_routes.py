@@ -88,19 +88,17 @@ class Runs(Struct, frozen=True):
 
 
 class Overview:
-    """The operations. `reload` returns the result of the last reload of the workspace file, `forwards` the counts of
-    forwarded requests, by source."""
+    """The operations. `reload` returns the result of the last reload of the workspace file."""
 
     def __init__(
         self,
         engine: Engine,
         pipeline: Pipeline,
         reload: Callable[[], Reload],
-        forwards: Callable[[], Mapping[str, Json]],
         protected: Callable[[Handler], Handler],
     ) -> None:
         self._engine, self._pipeline, self._reload, self._protected = engine, pipeline, reload, protected
-        self._forwards, self._policies = forwards, PolicyWatch(engine)
+        self._policies = PolicyWatch(engine)
         self._losses = Losses(engine, pipeline)
 
     async def arrivals(self, request: Request) -> Response:
@@ -151,7 +149,7 @@ class Overview:
 
     async def workspace(self, request: Request) -> Response:
         only(dict(request.query_params))
-        return json_response(workspace_state(self._engine, self._reload(), self._forwards()))
+        return json_response(await asyncio.to_thread(workspace_state, self._engine, self._reload()))
 
     def operations(self) -> list[Operation]:
         unauthorised = {401: ResponseDoc("Credentials are wrong, or missing although they are required.", (Refusal,))}

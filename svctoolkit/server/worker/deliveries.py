@@ -13,7 +13,9 @@ from typing import Any
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import StoreError
 from svctoolkit.plans import change_event
+from svctoolkit.server.batches import MAX_EVENTS
 from svctoolkit.server.store.blob import unpack
+from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.work import Events, Work
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.journal import Journal
@@ -28,7 +30,7 @@ from svctoolkit.server.worker.task import Outcome, Record, Step, Task, owner_of
 from svctoolkit.server.worker.threads import Threads
 from svctoolkit.server.worker.timers import Timers
 from svctoolkit.server.worker.watchdog import LARGE
-from svctoolkit.workspace import Calls, Workspace
+from svctoolkit.workspace import Calls, Workspace, is_forward_key
 
 _LOG = logging.getLogger("svctoolkit.delivery")
 _ALONE = Calls(jobs=1)
@@ -136,18 +138,23 @@ class Deliveries:
     def attempt(self, tasks: Sequence[Task], destination: str) -> Iterator[Step]:
         started = self._clock().timestamp()
         events: dict[Task, Mapping[str, Any]] = {}
+        terms = self.terms(destination)
+        blocks = dict[Task, Block]() if terms.is_forward else None
         unreadable: list[tuple[Task, Outcome]] = []
         for task in tasks:
             if task.jobs is None:
                 try:
-                    events[task] = self._event(task)
+                    if blocks is None:
+                        events[task] = self._event(task)
+                    else:
+                        blocks[task] = task.block or self._events.block(task.seq)
                 except Exception as error:  # noqa: BLE001 - an unreadable event must not stop the ones after it
                     unreadable.append((task, _unreadable(task, error)))
         if unreadable:
             yield Step((), unreadable)
-        self._read_siblings([task for task in tasks if task in events], events, self.terms(destination).jobs)
-        readable = [task for task in tasks if task in events or task.jobs is not None]
-        for step in self._attempts(readable, events, destination) if readable else ():
+        self._read_siblings([task for task in tasks if task in events], events, terms.jobs)
+        readable = [*blocks] if blocks is not None else [t for t in tasks if t in events or t.jobs is not None]
+        for step in self._attempts(readable, events, destination, blocks) if readable else ():
             ended = self._clock().timestamp()
             for task, outcome in step.outcomes:
                 if outcome.attempted:
@@ -203,6 +210,8 @@ class Deliveries:
             calls = batch or _ALONE
             shares = target is not None and batch is not None and definitions.shares_requests(target.type)
             known = state, Terms(calls.jobs, calls.wait, shares, max(waiting, 2 * calls.jobs))
+            if is_forward_key(destination):
+                known = state, Terms(MAX_EVENTS, 0.0, True, max(waiting, 2 * MAX_EVENTS), is_forward=True)
             self._terms[destination] = known
         return known[1]
 

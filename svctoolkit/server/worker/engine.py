@@ -23,6 +23,7 @@ from svctoolkit.server.store.retention import Pruner
 from svctoolkit.server.store.schema import BlockRow, Rejected, Webhook, storable
 from svctoolkit.server.store.work import Events, Work
 from svctoolkit.server.tracing import Traces
+from svctoolkit.server.worker.asked import Ask, Asked
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.deliveries import Deliveries
 from svctoolkit.server.worker.feed import Feed
@@ -33,7 +34,7 @@ from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.pump.pump import Pump, Pumped
 from svctoolkit.server.worker.router import Router, Routes
 from svctoolkit.server.worker.rows import numbered
-from svctoolkit.workspace import Source
+from svctoolkit.workspace import Source, forward_key
 
 
 class Background(Protocol):
@@ -103,7 +104,8 @@ class Engine:
         self.journal = Journal(Feed(self.masker, lambda: knobs.limits.changes), traces)
         self._background: list[Background] = []
         self._pruner = Pruner(store, self.clock, lambda: knobs.retention)
-        attempts = Attempts(pipeline, self.clock, masked=store.path is not None)
+        self._asked = Asked()
+        attempts = Attempts(pipeline, self.clock, self._asked, masked=store.path is not None)
         self._deliveries = Deliveries(
             self.workspace,
             work,
@@ -117,7 +119,7 @@ class Engine:
             still=advance_clock is not None,
         )
         self._pump = Pump(pipeline, attempts, self.pending, self.clock, knobs, masked=store.path is not None)
-        self._router = Router(work, self.workspace, self._pump, self._deliver, knobs)
+        self._router = Router(work, self.workspace, self._pump, self._deliver, knobs, self._asked)
         pipeline.recorder.sleep = self._deliveries.sleep
         self.faults = pipeline.faults
         self.faults.start(self.clock)
@@ -229,21 +231,28 @@ class Engine:
         here: bool = False,
         only: Collection[str] | None = None,
         number: Callable[[int], object] = lambda _: None,
+        ask: Ask | None = None,
     ) -> Accepted:
         """Accept the events of one request. Their delivery starts when they are on disk.
 
         The arguments are those of a `Block`. The error of the future `stored` is a `StoreError`. With `here`, the
         calling thread routes the events if the store has them at once, which is cheaper than waking the router's
         thread. Threads that others depend on, such as that of an event loop, should not do that. `only` these
-        destinations get them. `number` is called with the seq of the first event, before anything happens to it.
+        destinations get them. `number` is called with the seq of the first event, before anything happens to it. `ask`
+        is settled when the data plane that the source forwards to has answered the request.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
+        if source.forward is not None:
+            keys += (forward_key(source.key),)
         if only is not None:
             keys = tuple(key for key in keys if key in only)
+        asks = None if ask is None or forward_key(source.key) not in keys else ask
         count, at, blocks = len(heads), self.clock().timestamp(), list[Block]()
 
         def row(first: int) -> BlockRow:
             number(first)
+            if asks is not None:
+                self._asked.add(first, count, asks)
             blocks.append(Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body, heads))
             return blocks[0].row()
 
@@ -251,6 +260,7 @@ class Engine:
             if stored.exception() is None:
                 self._router.add(blocks[0], wake=not here)
             else:
+                self._asked.drop(blocks[0].first, count)
                 self.pending.refuse(run)
 
         # Only a store in memory has stored the block when `append` returns; a file is written by another thread.

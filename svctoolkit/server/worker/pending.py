@@ -11,7 +11,7 @@ from threading import Lock
 from svctoolkit.server.store.work import Work
 from svctoolkit.server.worker.task import Task
 from svctoolkit.server.worker.waiting import WaitingUsers
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import Workspace, forward_of
 
 
 class Pending:
@@ -118,7 +118,7 @@ class Pending:
 
     def is_paused(self, destination: str) -> bool:
         """Whether the destination is disabled, so that its events wait."""
-        target = self._workspace.destinations.get(destination)
+        target = self._workspace.destinations.get(destination) or forward_of(destination, self._workspace.sources)
         return target is not None and not target.enabled
 
     def by_destination(self, run: str | None = None) -> dict[str, int]:
@@ -140,13 +140,17 @@ class Pending:
 
     def describe(self, run: str | None) -> str:
         """Describe what is under way, as readable text."""
-        texts = [f"{number} to {key}{self._reason(key)}" for key, number in self.under_way(run).items()]
+        texts = [f"{number} to {key}{self._described(key)}" for key, number in self.under_way(run).items()]
         if not self.all_routed(run):
             texts.append("some that are not routed yet")
         return ", ".join(texts) or "nothing is under way"
 
-    def _reason(self, destination: str) -> str:
-        reason = self._work.pending_reason(destination)
+    def reason(self, destination: str) -> str:
+        """Return why an event is still pending at a destination; empty if none has been attempted."""
+        return self._work.pending_reason(destination)
+
+    def _described(self, destination: str) -> str:
+        reason = self.reason(destination)
         return f" ({reason})" if reason else ""
 
 

@@ -12,7 +12,7 @@ from threading import Condition, Thread
 from typing import Any
 
 from svctoolkit.errors import StoreError
-from svctoolkit.pipeline.fates import REPEATED, Fate, fate_after_plan, fate_at_routing
+from svctoolkit.pipeline.fates import PENDING, REPEATED, Fate, fate_after_plan, fate_at_routing
 from svctoolkit.pipeline.rules import needs_all
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.block import Block
@@ -20,11 +20,12 @@ from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.schema import Received, Violation, storable
 from svctoolkit.server.store.work import Chunk, Duplicate, Work
+from svctoolkit.server.worker.asked import Asked
 from svctoolkit.server.worker.checks import Checks
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.pump.pump import CHUNK, Pump, Pumped
 from svctoolkit.server.worker.task import Siblings, Task, owner_of
-from svctoolkit.workspace import Destination, Source, Workspace
+from svctoolkit.workspace import Destination, Source, Workspace, is_forward_key
 
 _CHUNK = 2000  # events in one transaction, or one block, if no destination answers at once
 _LOAD = 50  # events: after a transaction of at least this many, the router waits for more,
@@ -64,10 +65,11 @@ class Router:
         pump: Pump,
         deliver: Callable[[Sequence[Block], Routes, Pumped, Sequence[int]], None],
         knobs: Knobs,
+        asked: Asked,
     ) -> None:
         """`deliver` gets routed blocks, and the numbers of the requests that the pump made."""
         self._work, self._workspace, self._pump = work, workspace, pump
-        self._deliver, self._knobs = deliver, knobs
+        self._deliver, self._knobs, self._asked = deliver, knobs, asked
         self._routing = False  # a thread has taken blocks, and will look for more
         self._checks = Checks(workspace)
         self._changed = Condition()
@@ -253,7 +255,8 @@ class Router:
         if check is not None:
             routes.checks.append(check.record)
             routes.violations += check.violations
-            fates = [(key, fate_after_plan(fate, check.reason)) for key, fate in fates]
+            # What is forwarded is not changed here: the other data plane has its own plans.
+            fates = [(k, fate if is_forward_key(k) else fate_after_plan(fate, check.reason)) for k, fate in fates]
         seq, user, kind, name = event.seq, event.user or event.anonymous, event.type, event.name
         for key, (status, by, reason, _) in fates:
             if status != "pending":
@@ -279,13 +282,19 @@ class Router:
         """Return each destination with the fate of the event there."""
         if repeats is not None:
             # A fate for each destination, so that a client that sent twice sees what happened to the second one.
-            return [(key, REPEATED) for key in block.destinations]
+            # The other data plane has been asked again by a request that is answered with its answer.
+            is_asked = block.first + place in self._asked
+            return [(key, PENDING if is_asked and is_forward_key(key) else REPEATED) for key in block.destinations]
         # The workspace file may have been reloaded since the request was accepted, without this source.
         source = self._workspace.sources.get(block.source) or Source(block.source, block.source, block.source)
         known = self._workspace.destinations
-        return [(key, self._fate(block, place, head, source, known.get(key))) for key in block.destinations]
+        return [(key, self._fate(block, place, head, source, known.get(key), key)) for key in block.destinations]
 
-    def _fate(self, block: Block, place: int, head: Head, source: Source, destination: Destination | None) -> Fate:
+    def _fate(
+        self, block: Block, place: int, head: Head, source: Source, destination: Destination | None, key: str
+    ) -> Fate:
+        if destination is None and is_forward_key(key):
+            return PENDING  # every event, by no rule: the other data plane has its own
         try:
             # Most destinations decide by type, name and integrations alone. Decoding the whole event would cost more
             # than the rest of routing.

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Exit
 from svctoolkit.cli.commands.forward import _options
-from svctoolkit.server.forwarding.batches import body_of
+from svctoolkit.server.batches import body_of
 from svctoolkit.server.forwarding.forward import planned
 from svctoolkit.server.forwarding.position import Position
 from svctoolkit.server.forwarding.reader import Reader

@@ -161,9 +161,9 @@ function options(select, keys) {
   select.value = value;
 }
 
-/** Describe requests that could not be forwarded to another data plane. */
+/** Describe events that could not be forwarded to another data plane yet. */
 const lost = ({ sources }) => sources.filter((source) => source.forward?.problem).map(({ key, forward }) =>
-  `Source ${key}: ${forward.failed + forward.dropped} of ${forward.sent + forward.failed + forward.dropped} requests were not forwarded: ${forward.problem}`);
+  `Source ${key}: ${forward.waiting} events wait to be forwarded: ${forward.problem}`);
 
 /** Show what to do when there are no events. */
 function empty(workspace) {

@@ -11,35 +11,48 @@ from typing import Any
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route
+from svctoolkit.server.store.block import Block
+from svctoolkit.server.worker.asked import Asked
 from svctoolkit.server.worker.calls.call import Call
+from svctoolkit.server.worker.calls.elsewhere import Forwarding
 from svctoolkit.server.worker.calls.loads import load
 from svctoolkit.server.worker.calls.preparation import prepare
 from svctoolkit.server.worker.calls.wire import Wire
 from svctoolkit.server.worker.task import Outcome, Step, Task
 from svctoolkit.server.worker.watchdog import Watchdog
+from svctoolkit.workspace import forward_of
 
-_LOG = logging.getLogger("svctoolkit.delivery")
+_LOG, _FORWARD_LOG = logging.getLogger("svctoolkit.delivery"), logging.getLogger("svctoolkit.forward")
 
 
 class Attempts:
     """Run attempts with the stages, routes and transport of a pipeline.
 
-    `masked` hides secrets in the stored exchanges, for stores that outlive the process.
+    `masked` hides secrets in the stored exchanges, for stores that outlive the process. `asked` has the events that
+    another data plane gets in the requests of their clients.
     """
 
-    def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], *, masked: bool) -> None:
-        self._pipeline, self._clock, self._masked = pipeline, clock, masked
+    def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], asked: Asked, *, masked: bool) -> None:
+        self._pipeline, self._clock, self._asked, self._masked = pipeline, clock, asked, masked
+        self._problems: dict[str, str] = {}  # by key of a `forward`: why the last request failed
         self._watchdog = Watchdog(lambda: pipeline.workspace.data_plane.limits.mapping)
 
-    def __call__(self, tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Json]], key: str) -> Iterator[Step]:
+    def __call__(
+        self,
+        tasks: Sequence[Task],
+        events: Mapping[Task, Mapping[str, Json]],
+        key: str,
+        blocks: Mapping[Task, Block] | None = None,
+    ) -> Iterator[Step]:
         """Yield the steps until every task has its outcome. Errors become outcomes: nothing is raised.
 
         `events` has the events of the tasks that have no jobs yet, and of those that share calls of user code with
-        them. If the caller stops iterating, the remaining tasks are left unchanged.
+        them. If the caller stops iterating, the remaining tasks are left unchanged. For a `forward`, `blocks` has the
+        requests that the events came in; its tasks may remain without an outcome.
         """
         without = dict.fromkeys(tasks)
         try:
-            for step in self._steps(tasks, events, key):
+            for step in self._steps(tasks, events, key) if blocks is None else self._forward(blocks, key):
                 for task, _ in step.outcomes:
                     del without[task]
                 yield step
@@ -71,6 +84,19 @@ class Attempts:
             if prepared or held:
                 yield Step((), prepared, held=held)
         yield from Call(route, wire, size, partial(self._hear, route), self._watchdog).steps(tasks)
+
+    def _forward(self, blocks: Mapping[Task, Block], key: str) -> Iterator[Step]:
+        to = forward_of(key, self._pipeline.workspace.sources)
+        if to is None:
+            outcome = Outcome("failed", "routing", "the source is not forwarded any more")
+            yield Step((), [(task, outcome) for task in blocks])
+            return
+        forwarding = Forwarding(self._pipeline, key, to, self._clock, blocks)
+        for step in forwarding.steps(self._asked):
+            if forwarding.problem not in ("", self._problems.get(key)):
+                _FORWARD_LOG.warning("events at %s are not forwarded: %s", key, forwarding.problem)
+            self._problems[key] = forwarding.problem
+            yield step
 
     def _hear(self, route: Route, mark: str) -> None:
         """Update the OAuth account of a destination according to its response."""

@@ -68,14 +68,7 @@ class Wire:
 
     def exchange(self, payload: Mapping[str, Json], answer: Delivered, tasks: Sequence[Task], part: int) -> Exchange:
         """Return the record of the last request."""
-        data: dict[str, Any] = {
-            "payload": payload,
-            "request": _request_members(answer.request),
-            "response": answer.response if self._large is None else self._large,
-            "headers": dict(answer.headers),
-            "error": error_text(answer),
-            "milliseconds": round(answer.milliseconds, 3) if answer.network_failure or answer.error is None else 0.0,
-        }
+        data = exchange_data(payload, answer, answer.response if self._large is None else self._large)
         if self._masked:
             # Masked before it is packed for the store: the file outlives the workspace that knows the secrets.
             data = mask_http(self._route.masker.mask(data))
@@ -85,9 +78,7 @@ class Wire:
         with waiting():
             answer = self._answer(request, timeout)
         if len(answer.body) > self._limit:
-            size = min(_HEAD, self._limit)
-            head = answer.body[:size].decode("utf-8", "replace")
-            self._large = f"{head}... (the answer has {len(answer.body):,} bytes; the first {size:,} are kept)"
+            self._large = start_of(answer.body, self._limit)
         return answer
 
     def _answer(self, request: HttpRequest, timeout: float) -> HttpResponse:
@@ -129,9 +120,23 @@ def _members(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, Mapping) else ()
 
 
-def error_text(answer: Delivered) -> str:
-    """Return why there was no answer; empty if there was one."""
-    return str(answer.error) if answer.error is not None else ""
+def start_of(body: bytes, limit: int) -> str:
+    """Return what is stored of an answer with more than `limit` bytes."""
+    size = min(_HEAD, limit)
+    head = body[:size].decode("utf-8", "replace")
+    return f"{head}... (the answer has {len(body):,} bytes; the first {size:,} are kept)"
+
+
+def exchange_data(payload: Mapping[str, Json], answer: Delivered, response: Json) -> dict[str, Json]:
+    """Return what the store keeps of a request and its answer; `response` is the part of the answer's body to keep."""
+    return {
+        "payload": payload,
+        "request": _request_members(answer.request),
+        "response": response,
+        "headers": dict(answer.headers),
+        "error": str(answer.error) if answer.error is not None else "",
+        "milliseconds": round(answer.milliseconds, 3) if answer.network_failure or answer.error is None else 0.0,
+    }
 
 
 def reason_of(answer: Delivered) -> str:

@@ -36,13 +36,15 @@ class Terms(NamedTuple):
     """How tasks are grouped into a call: at most `jobs`, waiting up to some seconds for others.
 
     `shares`: the tasks of a call may share requests, so it matters which are together. `capacity`: how many tasks
-    are in memory; the rest wait in the store.
+    are in memory; the rest wait in the store. `is_forward`: events go to another data plane as they arrived; the
+    results of a call are on disk before the next one begins, so that a crash repeats at most one.
     """
 
     jobs: int
     wait: float
     shares: bool
     capacity: int
+    is_forward: bool = False
 
 
 class Owner(Protocol):
@@ -235,6 +237,8 @@ class Lane:
             terms = self._owner.terms(self._destination)
             if terms.shares:
                 self._owner.await_routing()
+            if terms.is_forward:
+                self._results.flush()
             call = self._take(terms)
             if call:
                 self._attempt(call, terms)
@@ -246,7 +250,7 @@ class Lane:
 
     def _take(self, terms: Terms) -> list[Task]:
         with self._changed:
-            self._changed.wait_for(lambda: self._is_stopped() or self._results.have_room())
+            self._changed.wait_for(lambda: self._is_stopped() or self._results.have_room(empty=terms.is_forward))
             if self._flow.state in (State.STOPPED, State.THROTTLED) or self._owner.is_paused(self._destination):
                 return []
             if self._memory.wants_some(terms.capacity):

@@ -42,9 +42,9 @@ class Results:
         self._giving: int | None = None  # the thread that is writing a batch to the store
         self._watched = False
 
-    def have_room(self) -> bool:
-        """Whether more results may be added. Must be called with the lane's lock."""
-        return self.unstored < _UNSTORED
+    def have_room(self, *, empty: bool = False) -> bool:
+        """Whether more results may be added; `empty`: only if none are left. Must be called with the lane's lock."""
+        return self.unstored < (1 if empty else _UNSTORED)
 
     def add(self, record: Record) -> None:
         """Add a record. Must be called with the lane's lock, before any worker continues because of the record."""
