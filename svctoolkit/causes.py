@@ -17,6 +17,7 @@ True
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -86,6 +87,11 @@ class Refusal(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause"
     def template(self) -> str:
         """The sentence with `…` for the value: the same for all events that break this rule in this way."""
         return msgspec.structs.replace(self, value=None if self.value is None else _ANY_VALUE).text
+
+
+def help_command(rule: str) -> str:
+    """The command that explains a rule, without a network: `svctoolkit docs MP.missing.userId`."""
+    return f"svctoolkit docs {shlex.quote(rule)}"
 
 
 class CodeError(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="cause", tag="code"):

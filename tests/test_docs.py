@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import pkgutil
 import re
@@ -233,7 +234,7 @@ def test_an_unknown_rule_is_an_error(rule: str, capsys: pytest.CaptureFixture[st
 
 
 def test_failures_name_the_command_that_explains_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In Python as `help`, and in a report of `run` after the failure."""
+    """In Python and JSON as `help`; in the other reports of `run` on a line after the failure."""
     workspace = svctoolkit.Workspace("shop")
     workspace.destination("slack", "SLACK", config={"webhookUrl": "https://hooks.slack.example/x"})
     result = svctoolkit.Pipeline(workspace).test_destination("slack", {"type": "track", "userId": "u"})
@@ -244,10 +245,47 @@ def test_failures_name_the_command_that_explains_them(tmp_path: Path, capsys: py
         "expect: {dest_transform: {method: POST}}}\n"
     )
 
-    assert main(["run", str(tmp_path)]) == 1
     assert failure.help == f"svctoolkit docs {failure.rule}"
-    assert f"  {failure.help}\n" in capsys.readouterr().out
+    shown = {}
+    for report in ("console", "json", "junit", "github", "markdown", "tap"):
+        assert main(["run", str(tmp_path), "--report", report]) == 1
+        shown[report] = capsys.readouterr().out
+    (cause,) = json.loads(shown.pop("json"))["scenarios"][0]["causes"]
+    assert cause["help"] == failure.help
+    assert f"  {failure.help}\n" in shown["console"]
+    assert f"\n{failure.help}</failure>" in shown["junit"]
+    assert shown["github"].endswith(f"%0A{failure.help}\n")
+    assert [name for name, text in shown.items() if text.count(failure.help) != 1] == []
     assert main(failure.help.split()[1:]) == 0
+
+
+def test_a_failure_of_several_scenarios_names_its_command_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Next to other differences, too: `dest_transform` differs in one of the scenarios, `delivered` in the other."""
+    (tmp_path / "x.suite.yaml").write_text(
+        "sources: {web: {destinations: [slack]}}\ndefaults: {source: web}\n"
+        "destinations:\n  slack: {type: SLACK, config: {webhookUrl: https://hooks.slack.example/x}}\n"
+        "scenarios:\n"
+        "- {name: x, send: {type: track, userId: u}, expect: {dest_transform: {slack: [{method: POST}]}}}\n"
+        "- {name: y, send: {type: track, userId: u}, expect: {delivered: {slack: [{method: POST}]}}}\n"
+    )
+
+    for report in ("console", "markdown"):
+        assert main(["run", str(tmp_path), "--report", report]) == 1
+        assert capsys.readouterr().out.count("svctoolkit docs SLACK.missing.event\n") == 1
+    assert main(["run", str(tmp_path), "--report", "github"]) == 1
+    assert capsys.readouterr().out.count("%0Asvctoolkit docs SLACK.missing.event\n") == 2
+
+
+def test_check_names_the_command_that_explains_its_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """After the problems of suites; the command works."""
+    (tmp_path / "workspace.yaml").write_text("workspace: shop\n")
+    (tmp_path / "x.suite.yaml").write_text("scenario: []\n")
+
+    assert main(["check", str(tmp_path / "workspace.yaml")]) == 1
+    assert "\nsvctoolkit docs InvalidSuite explains them\n" in capsys.readouterr().out
+    assert main(["docs", "InvalidSuite"]) == 0
 
 
 def test_the_faq_lists_every_extra() -> None:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
-from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts
+from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, help_command, map_texts
 from svctoolkit.displayed import Displayed, printable, shorten
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
@@ -61,7 +61,7 @@ class Failure:
     @property
     def help(self) -> str:
         """The command that explains the rule, without a network: `svctoolkit docs MP.missing.userId`."""
-        return f"svctoolkit docs {self.rule}"
+        return help_command(self.rule)
 
 
 _COLUMNS = [field.name for field in fields(Failure)]

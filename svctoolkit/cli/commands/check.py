@@ -53,6 +53,7 @@ def _run(args: argparse.Namespace) -> int:
     if problems:
         _terminal.out(f"\n{_terminal.quantity(len(problems), 'problem')} in suites:")
         _terminal.out("\n".join(f"  {_terminal.plain(str(problem))}" for problem in problems))
+        _terminal.out("svctoolkit docs InvalidSuite explains them")
     if notes:
         _terminal.out(f"\n{_terminal.quantity(len(notes), 'note')}:")
         _terminal.out("\n".join(f"  {_terminal.plain(note)}" for note in notes))

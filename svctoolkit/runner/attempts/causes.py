@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from svctoolkit.causes import help_command
 from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.mentions import MOST_FAILURES, Mentions
@@ -21,7 +22,7 @@ _Place: TypeAlias = tuple[str, int]  # a destination, and the number of a failur
 class Cause(msgspec.Struct, frozen=True):
     """The end of an event that was not delivered: `fate` is failed, dead, filtered, dropped... in a `stage`.
 
-    `rule` is the id of the broken rule, if it is known; `svctoolkit docs RULE` explains it.
+    `rule` is the id of the broken rule, if it is known, and `help` the command that explains it.
     """
 
     destination: str
@@ -32,6 +33,11 @@ class Cause(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.destination}: {self.fate} in {self.stage}: {self.reason}"
+
+    @property
+    def help(self) -> str:
+        """`svctoolkit docs RULE`, or an empty string without a rule."""
+        return help_command(self.rule) if self.rule else ""
 
 
 def causes(results: Mapping[str, Json]) -> list[Cause]:

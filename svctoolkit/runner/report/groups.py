@@ -19,10 +19,14 @@ _CODE = ("user_transform", "transformation")  # stages whose error names the lin
 
 @dataclass(slots=True)
 class Group:
-    """Scenarios that failed for one `cause` (masked, on one line). Without a known cause, runs of one scenario."""
+    """Scenarios that failed for one `cause` (masked, on one line). Without a known cause, runs of one scenario.
+
+    `help` is the command that explains the broken rule, if there is one.
+    """
 
     cause: str
     outcomes: list[Outcome] = field(default_factory=list)
+    help: str = ""
 
     @property
     def title(self) -> str:
@@ -43,26 +47,29 @@ class Group:
                 yield f"  ... and {len(others) - _FEW} more differences"
         if len(self.outcomes) > _MOST:
             yield f"... and {len(self.outcomes) - _MOST} more"
+        if self.help:
+            yield self.help
 
 
 def group_by_cause(outcomes: Iterable[Outcome]) -> list[Group]:
     """Return the failed outcomes in groups of at least one: the largest first, then in the order of the run."""
     groups: dict[str, Group] = {}
     for outcome in (outcome for outcome in outcomes if outcome.deviates):
-        cause = _cause_text(outcome)
-        groups.setdefault(cause or f"\0{outcome.scenario.name}", Group(cause)).outcomes.append(outcome)
+        cause, command = _cause_of(outcome)
+        group = groups.setdefault(cause or f"\0{outcome.scenario.name}", Group(cause, help=command))
+        group.outcomes.append(outcome)
     return sorted(groups.values(), key=lambda group: -len(group.outcomes))
 
 
-def _cause_text(outcome: Outcome) -> str:
-    """Return what identifies the cause of a failure; an empty string if only values differ."""
+def _cause_of(outcome: Outcome) -> tuple[str, str]:
+    """Return what identifies the cause of a failure, and its `help`; empty strings if only values differ."""
     if outcome.status == "error":
-        return _mask(outcome, outcome.reason)
+        return _mask(outcome, outcome.reason), ""
     found = next((found for step in outcome.steps for found in _failures(step)), None)
     if found is None:
-        return ""
+        return "", ""
     of = "" if found.stage.startswith(_CODE) else f"{found.destination}: "
-    return _mask(outcome, f"{of}{found.reason}")
+    return _mask(outcome, f"{of}{found.reason}"), _mask(outcome, found.help)
 
 
 def _failures(step: StepOutcome) -> Iterator[Cause]:

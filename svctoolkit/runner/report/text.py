@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from svctoolkit.displayed import printable
 from svctoolkit.expect.compare import json_line
@@ -15,6 +16,7 @@ from svctoolkit.runner.suite.model import Place
 from svctoolkit.runner.suite.results import STAGES
 
 MOST = 20
+_MOST_COMMANDS = 3  # that explain rules, for each step
 _FAILED = "`failed: any`, or `failed: [{error: ...}]`"
 _ENDS = ("user_transform", "dest_transform", "delivered", "attempts", "dropped")
 _ORDER = ("status", "response", *STAGES, "dropped", "failed", "attempts", "delivered")
@@ -102,14 +104,21 @@ def hints(step: StepOutcome) -> Iterator[str]:
         how = _how_to_say(cause) if step.step.kind == "verify" else _FAILED
         if "$snapshot" not in str(step.step.expect.get(cause.stage)):  # of a value that is not expected to fail
             yield f"a scenario fails on any failure that it does not expect: {how}"
-        if cause.rule:
-            yield f"svctoolkit docs {cause.rule}"
     first = {d.path[0] for d in step.differences if d.path} - {"failed"}
     if first_wrong_stage(step) in STAGES and len(first) > 1:
         yield f"the first stage that differs is {first_wrong_stage(step)}"
     said = trouble(step.answer) if step.answer else ""
     if said and said.partition(": ")[2] not in str(step.differences):
         yield said
+    yield from help_commands(step)
+
+
+def help_commands(step: StepOutcome) -> Iterator[str]:
+    """Yield the commands that explain the rules of the causes that a report names (the first three of them)."""
+    if any(cause.help for cause in step.causes):
+        reported = "\n".join(text for _, text in reasons(step))
+        commands = dict.fromkeys(cause.help for cause in step.causes if cause.help and str(cause) in reported)
+        yield from islice(commands, _MOST_COMMANDS)
 
 
 def _how_to_say(cause: Cause) -> str:
@@ -127,6 +136,7 @@ def github_commands(outcome: Outcome) -> str:
     line, column = suite.document.position(places[0][0])
     title = _property(str(suite.masker.mask(outcome.scenario.title)))
     texts = [text for _, text in places[:MOST]] + [f"... and {len(places) - MOST} more"] * (len(places) > MOST)
+    texts += dict.fromkeys(line for step in outcome.steps if step.differences for line in help_commands(step))
     message = _escape(printable(str(suite.masker.mask("\n".join(texts)))))
     level = "warning" if outcome.ok else "error"
     return f"::{level} file={_property(suite.name)},line={line},col={column},title={title}::{message}\n"

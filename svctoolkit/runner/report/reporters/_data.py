@@ -35,7 +35,8 @@ def outcome(notice: Outcome) -> dict[str, Json]:
     """Return one outcome. `differences` have `step` (from 1), `where` (file:line:col), `path`, `expected`, `got`.
 
     Their `origin` is where the value came from, if that is known: the members of `ValueOrigin`, and `text`.
-    For a step that differs, `causes` explain its events: `destination`, `fate`, `stage`, `reason`, `text`.
+    For a step that differs, `causes` explain its events: `destination`, `fate`, `stage`, `reason`, `text`, `rule`, and
+    `help`, the command that explains the rule (empty without one).
     """
     scenario, document = notice.scenario, notice.scenario.suite.document
     values = {
@@ -63,7 +64,7 @@ def outcome(notice: Outcome) -> dict[str, Json]:
             for d in step.differences
         ],
         "causes": [
-            {"step": number, "text": str(cause), **structs.asdict(cause)}
+            {"step": number, "text": str(cause), **structs.asdict(cause), "help": cause.help}
             for number, step in enumerate(notice.steps, 1)
             for cause in step.causes
         ],
