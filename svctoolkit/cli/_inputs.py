@@ -6,13 +6,16 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
 from svctoolkit.json_types import Json
+
+if TYPE_CHECKING:
+    from svctoolkit.replay.records.record import Reject
 
 
 def event(file: str | None, sample: str | None) -> dict[str, Json]:
@@ -28,6 +31,16 @@ def event(file: str | None, sample: str | None) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise ConfigError("an event must be a JSON object, {...}", where=name)
     return value
+
+
+def report_unread(rejects: Iterable[Reject]) -> bool:
+    """Print where files are damaged, and return whether one is: an unknown number of events is missing then."""
+    from svctoolkit.cli import _terminal
+
+    unread = [reject for reject in rejects if reject.rest_unread]
+    for reject in unread:
+        _terminal.err(f"{reject.place}: {reject.reason}")
+    return bool(unread)
 
 
 def report_added(names: Sequence[str], *, in_output: bool = True) -> None:

@@ -12,6 +12,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.lost.rules import COLUMNS, LostRule, Received
 from svctoolkit.lost.text import markdown
 from svctoolkit.replay import Breach, Conditions
+from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.losses import LossCounts
 from svctoolkit.replay.results.pages import write_page
 from svctoolkit.replay.tally.tally import Tally
@@ -40,6 +41,11 @@ class LossReport(Displayed, ArrowOut):
     def events(self) -> int:
         """The number of events that were run."""
         return self._tally.events
+
+    @property
+    def unread(self) -> Sequence[Reject]:
+        """Where files are damaged: the events after these places are missing."""
+        return self._tally.unread
 
     @property
     def rejected(self) -> int:

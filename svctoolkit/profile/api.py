@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -43,7 +43,7 @@ def profile(
     `history` is a DuckDB file to which counts of the events are added: see `svctoolkit.history`. With `against` (such a
     file, or other events), the profile includes what changed since then.
 
-    Raises `ConfigError`.
+    Raises `ConfigError`. A damaged file is in `unread`; with `history` or `against`, it raises `ConfigError`.
     """
     begin = _moment(since)
     if (workspace or history or against is not None) and isinstance(events, Iterator):
@@ -61,20 +61,23 @@ def profile(
 def read_history(
     events: Events, workspace: Workspace | None = None, *, columns: Mapping[str, str] | None = None
 ) -> History:
-    """Return the history in a file that `--history` writes, or of events. Raises `ConfigError`.
+    """Return the history in a file that `--history` writes, or of events.
 
-    `events` are as in `svctoolkit.replay`. Secrets of a workspace are hidden in names.
+    `events` are as in `svctoolkit.replay`. Secrets of a workspace are hidden in names. Raises `ConfigError`, also for
+    a damaged file: half a day in a history would look like a drop.
     """
     if isinstance(events, (str, Path)) and str(events).endswith(ENDINGS):
         return _stored(Path(events))
     collector = Collector(workspace.masker.text if workspace is not None else str, examines_all=True)
     parts: dict[str, Part] = {}
     for chunk in input_of(events).chunks():
+        for record in _all_records(chunk, Columns(columns)):
+            if isinstance(record, Record):
+                collector.begin(record.event)
+                collector.add(record.event)
+            elif record.rest_unread:
+                raise ConfigError(record.reason, where=record.place)
         if isinstance(chunk, Chunk):
-            for record in records(chunk, Columns(columns)):
-                if isinstance(record, Record):
-                    collector.begin(record.event)
-                    collector.add(record.event)
             parts.setdefault(chunk.name, Part(chunk.name)).add(collector.finish(chunk.name))
     return History([part for part in parts.values() if part.events])
 
@@ -95,14 +98,14 @@ def _profile(
     for record in _records(events, Columns(columns)):
         if isinstance(record, Reject):
             rejected += 1
-            rejects += [record] if len(rejects) < _REJECTS else []
+            rejects += [record] if record.rest_unread or len(rejects) < _REJECTS else []
             continue
-        place, event = record
+        event = record.event
         key = shape_key(event)
         if key not in shapes and len(shapes) >= _MOST_NAMES:
             key = (key[0], "…")
         shape = shapes.setdefault(key, Shape(*key))
-        shape.add(event, place)
+        shape.add(event, record.place)
         kept = samples.setdefault(key, {})
         if len(kept) < _SAMPLES:
             kept.setdefault(frozenset(_members(event)), event)
@@ -120,10 +123,13 @@ def _profile(
     return Profile(ordered, needs, rejects, rejected, begin)
 
 
-def _records(events: Events, columns: Columns) -> Iterator[tuple[str, Mapping[str, Json]] | Reject]:
+def _records(events: Events, columns: Columns) -> Iterator[Record | Reject]:
     for chunk in input_of(events).chunks():
-        for record in records(chunk, columns) if isinstance(chunk, Chunk) else [chunk]:
-            yield record if isinstance(record, Reject) else (record.place, record.event)
+        yield from _all_records(chunk, columns)
+
+
+def _all_records(chunk: Chunk | Reject, columns: Columns) -> Iterable[Record | Reject]:
+    return records(chunk, columns) if isinstance(chunk, Chunk) else [chunk]
 
 
 def _members(event: Mapping[str, Json]) -> Iterator[str]:

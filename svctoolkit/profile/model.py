@@ -33,8 +33,8 @@ _NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "ev
 class Profile(Displayed, ArrowOut):
     """The shapes of events by type and name, most frequent first, and what the destinations of a workspace need.
 
-    `rejects` are records that are not events (the first thousand; `rejected` counts all). Types seen first after
-    `since` are new. `changes` are those since a baseline; None without one.
+    `rejects` are records that are not events (the first thousand, and all of `unread`; `rejected` counts all). Types
+    seen first after `since` are new. `changes` are those since a baseline; None without one.
     """
 
     shapes: Sequence[Shape]
@@ -43,6 +43,11 @@ class Profile(Displayed, ArrowOut):
     rejected: int = 0
     since: datetime | None = None
     changes: Sequence[Change] | None = None
+
+    @property
+    def unread(self) -> list[Reject]:
+        """Where files are damaged: the events after these places are missing in the profile."""
+        return [reject for reject in self.rejects if reject.rest_unread]
 
     @property
     def events(self) -> int:

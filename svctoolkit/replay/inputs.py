@@ -104,13 +104,14 @@ class Files:
             yield Reject(str(path), self._left_out[str(path)]), path.stat().st_size
             return
         opened = InputFile(path, stream=FORMATS[name].stream)
-        line = 1
+        last = Piece(1, None)
         try:
             for piece in FORMATS[name].split(opened):
-                line = piece.first if isinstance(piece, Piece) else line
+                last = piece if isinstance(piece, Piece) else last
                 yield piece, opened.position()
             # Everything before the damage was read; the rest of the file is one rejected part.
             if opened.damage:
+                line = last.first + (last.data.count(b"\n") if isinstance(last.data, bytes) else 0)
                 yield Reject(place(opened.name, line), opened.damage, rest_unread=True), opened.position()
         finally:
             opened.close()

@@ -82,13 +82,14 @@ def _find(args: argparse.Namespace, to: list[str], workspace: Workspace | None, 
         with _reports.open_file(args.markdown) as output:
             output.stream.write(losses.to_markdown())
     _terminal.out(losses.to_markdown() if args.markdown == "-" else _text(losses, as_json=args.json))
-    if not losses.events:
+    damaged = _inputs.report_unread(losses.unread)
+    if not losses.events and not damaged:
         _terminal.err("no events in the input")
         return Exit.NOTHING
     breaches = losses.breaches(args.fail_on)
     for breach in breaches:
         _terminal.err(f"{breach.condition}: {breach.text}")
-    return Exit.FAILED if breaches else Exit.OK
+    return Exit.FAILED if breaches else Exit.USAGE if damaged else Exit.OK
 
 
 def _search(args: argparse.Namespace, to: list[str], workspace: Workspace | None, level: Level) -> int:

@@ -46,6 +46,8 @@ def _run(args: argparse.Namespace) -> int:
         result.to_html(args.html)
     lines = map(_terminal.plain, repr(result).split("\n"))
     _terminal.out(json.dumps(result.to_dict(), indent=2) if args.json else "\n".join(lines))
+    if _inputs.report_unread(result.unread):
+        return Exit.USAGE
     if not result.events:
         _terminal.err("no events in the input")
         return Exit.NOTHING

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def _run(args: argparse.Namespace) -> int:
     breaches = met_by_number(args.fail_on, _facts(warehouses), FACTS) if args.fail_on else []
     for breach in breaches:
         _terminal.err(_terminal.plain(f"{breach.condition}: {breach.text}"))
-    return Exit.FAILED if breaches else Exit.OK
+    damaged = _inputs.report_unread(result.unread)
+    return Exit.FAILED if breaches else Exit.USAGE if damaged else Exit.OK
 
 
 def _facts(warehouses: Mapping[str, Warehouse]) -> dict[str, dict[str, int]]:

@@ -43,6 +43,8 @@ class InputFile:
             except OSError as error:
                 raise ConfigError(f"cannot read it: {error.strerror}", where=self.name) from error
             self._stream = self._decompress(self._raw)
+            if self._stream is not self._raw and not path.stat().st_size:
+                self.damage = "the file is damaged: it is empty, and a compressed file never is"
 
     def _decompress(self, raw: BinaryIO) -> Any:
         if self.name.lower().endswith(".gz"):
@@ -60,8 +62,10 @@ class InputFile:
         data = bytearray()
         while len(data) < size and not self.damage:
             try:
-                # In small steps, so that what was read before the damage is not lost with it.
-                step = self._stream.read(min(_STEP, size - len(data)))
+                # In small steps, so that what was read before the damage is not lost with it: all of it with `read1`.
+                wanted = min(_STEP, size - len(data))
+                gzipped = isinstance(self._stream, gzip.GzipFile)
+                step = self._stream.read1(wanted) if gzipped else self._stream.read(wanted)
             except (OSError, EOFError, zlib.error) as error:
                 self.damage = f"the file is damaged from here on: {error}"
                 break

@@ -7,6 +7,7 @@ from time import perf_counter
 
 from svctoolkit.cli import _reports, _terminal
 from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._inputs import report_unread
 from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.plans.survey import Survey
 from svctoolkit.replay.records.record import Reject
@@ -41,10 +42,15 @@ def _run(args: argparse.Namespace) -> int:
         for notice in notices(survey, args.events, perf_counter() - started):
             for reporter in reporters:
                 reporter(notice)
-    _print(survey, rejects)
+    _print(survey, [reject for reject in rejects if not reject.rest_unread])
+    damaged = report_unread(rejects)
+    if survey.violated > args.max_violations:
+        return Exit.FAILED
+    if damaged:
+        return Exit.USAGE
     if not survey.checked:
         return Exit.NOTHING
-    return Exit.FAILED if survey.violated > args.max_violations or rejects else Exit.OK
+    return Exit.FAILED if rejects else Exit.OK
 
 
 def _print(survey: Survey, rejects: list[Reject]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._inputs import report_unread
 from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.errors import UsageError
 from svctoolkit.replay.records.record import Reject
@@ -25,6 +26,8 @@ def _run(args: argparse.Namespace) -> int:
 
     rejects: list[Reject] = []
     draft = infer((event for _, event in _inputs.events(args.events, rejects)), args.name)
+    if report_unread(rejects):
+        return Exit.USAGE
     for name, count in draft.skipped.items():
         few = _terminal.quantity(count, "event")
         _terminal.err(f"left out: {_terminal.plain(name)!r} has {few}; at least {LEAST_EVENTS} are needed")

@@ -71,11 +71,10 @@ def _run(args: argparse.Namespace) -> int:
         return Exit.FAILED
     for breach in breaches:
         _terminal.err(f"{breach.condition}: {breach.text}")
-    if result.unread and not breaches:
-        _terminal.err(f"{result.unread[0].place}: {result.unread[0].reason}")
-        return Exit.USAGE
     if breaches:
         return Exit.FAILED
+    if _inputs.report_unread(result.unread):
+        return Exit.USAGE
     if args.fail_on or args.fail_on_total:
         result.mark_judged()
     return Exit.FAILED if refused else Exit.OK
