@@ -55,10 +55,11 @@ def interrupts_blocked() -> Iterator[None]:
 
 
 @contextmanager
-def stop_requests() -> Iterator[Callable[[], bool]]:
+def stop_requests(asked_first: Callable[[], object]) -> Iterator[Callable[[], bool]]:
     """Yield a function that says whether the user asked to stop, with Ctrl-C or SIGTERM; a second one interrupts.
 
-    Only the main thread receives signals; in other threads, the function always returns false.
+    `asked_first` is called by the first one, in the midst of whatever runs: it must not use buffered streams. Only the
+    main thread receives signals; in other threads, the function always returns false.
     """
     asked: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -69,6 +70,7 @@ def stop_requests() -> Iterator[Callable[[], bool]]:
         if asked:
             raise KeyboardInterrupt
         asked.append(number)
+        asked_first()
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

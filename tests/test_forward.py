@@ -6,10 +6,13 @@ import base64
 import errno
 import json
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -154,6 +157,7 @@ def test_a_selection(bench: Bench, real: DataPlane, run: Callable[..., int], tmp
     assert sent("d", "--event", "page") == ["page"]
     assert sent("e", "--until", "2026-11-20T09:00:00+01:00", "--until", "2026-11-20T10:00:00+01:00") == ["early"]
     assert run("--position", str(tmp_path / "f"), "--since", "2h") == 5
+    assert run("--position", str(tmp_path / "g"), "--event", "C") == 5
 
 
 def test_sources_have_their_own_keys(
@@ -377,18 +381,8 @@ def test_redirects_are_not_followed(bench: Bench, real: DataPlane, capsys: pytes
     assert "redirects are not followed" in capsys.readouterr().err
 
 
-def start(bench: Bench, real: DataPlane, *options: str) -> subprocess.Popen[bytes]:
-    command = [
-        sys.executable,
-        "-m",
-        "svctoolkit",
-        "forward",
-        str(bench.path),
-        "--to",
-        str(real.url),
-        "--write-key",
-        KEY,
-    ]
+def start(bench: Bench, url: str | None, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "svctoolkit", "forward", str(bench.path), "--to", str(url), "--write-key", KEY]
     return subprocess.Popen([*command, "--batch", "10", *options], stderr=subprocess.PIPE)
 
 
@@ -407,24 +401,24 @@ def by_user(plane: DataPlane) -> dict[str, list[int]]:
 
 def test_a_killed_command_repeats_at_most_one_batch(bench: Bench, real: DataPlane, run: Callable[..., int]) -> None:
     """kill -9 three times in between: nothing is lost, every user's events are in order."""
-    bench.send_many(1000)
+    bench.send_many(4000)
     for kill in range(1, 4):
-        process = start(bench, real, "--rate", "200/s")
+        process = start(bench, real.url, "--rate", "100/s")
         wait_for(100 * kill, real)
-        assert process.poll() is None
         process.kill()
         process.communicate()
-    assert run("--batch", "10") == 0
+        assert process.returncode == -signal.SIGKILL
+    assert run() == 0
 
     received = ids(real)
     assert len(received) - len(set(received)) <= 3 * 10
-    assert by_user(real) == {f"u{user}": list(range(user, 1000, 5)) for user in range(5)}
+    assert by_user(real) == {f"u{user}": list(range(user, 4000, 5)) for user in range(5)}
 
 
 def test_ctrl_c_ends_after_the_batch(bench: Bench, real: DataPlane, run: Callable[..., int]) -> None:
     """With the position saved: nothing is repeated by the next start."""
-    bench.send_many(400)
-    process = start(bench, real, "--rate", "100/s")
+    bench.send_many(4000)
+    process = start(bench, real.url, "--rate", "100/s")
     wait_for(50, real)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
@@ -432,9 +426,29 @@ def test_ctrl_c_ends_after_the_batch(bench: Bench, real: DataPlane, run: Callabl
 
     assert process.returncode == 2
     assert b"interrupted; run the command again to go on" in errors
-    assert sent == position_of(bench.path)["sources"]["web"]["sent"] < 400
+    assert sent == position_of(bench.path)["sources"]["web"]["sent"] < 4000
     assert run() == 0
-    assert ids(real) == [f"m{number}" for number in range(400)]
+    assert ids(real) == [f"m{number}" for number in range(4000)]
+
+
+def test_a_second_ctrl_c_does_not_wait(bench: Bench) -> None:
+    """The first one waits for the answer, which a receiver that hangs never gives."""
+    bench.send_many(10)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        process = start(bench, url)
+        connection, _ = server.accept()
+        assert connection.recv(100)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert any(b"Ctrl-C again stops at once" in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+        connection.close()
+
+    assert process.returncode == 2
+    assert b"svctoolkit: interrupted\n" in errors
+    assert position_of(bench.path)["sources"] == {}
 
 
 @pytest.mark.parametrize(
@@ -473,6 +487,41 @@ def test_bad_options(
     assert ids(real) == []
 
 
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [("http://169.254.169.254", "a cloud metadata address"), ("http://no-such-host.invalid", "no address was found")],
+)
+def test_addresses_that_cannot_be_right(
+    bench: Bench, url: str, reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They end the command at once, without retries."""
+    bench.send_many(10)
+
+    assert main(["forward", str(bench.path), "--to", url, "--write-key", KEY]) == 1
+    assert reason in capsys.readouterr().err
+
+
+def test_damaged_requests_are_left_out_and_reported(
+    bench: Bench, real: DataPlane, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The others are sent; the exit code says that something is missing."""
+    bench.send_many(150)
+    bench.plane.drain()
+    with closing(sqlite3.connect(bench.path)) as database:
+        database.execute(
+            "update blocks set body = 'xx' where first = (select first from blocks order by 1 limit 1 offset 1)"
+        )
+        database.commit()
+
+    assert run() == 1
+
+    output = capsys.readouterr()
+    assert ids(real) == [f"m{number}" for number in range(150) if not 50 <= number < 100]
+    assert "sent 100 events in 1 request" in output.out
+    assert "50 damaged" in output.out
+    assert "cannot be read, left out: 50 events of the source web" in output.err
+
+
 def test_a_key_is_required(bench: Bench, real: DataPlane, capsys: pytest.CaptureFixture[str]) -> None:
     bench.send_many(10)
 
@@ -499,8 +548,9 @@ def test_an_empty_store_selects_nothing(run: Callable[..., int], capsys: pytest.
 def test_a_position_belongs_to_one_choice(
     bench: Bench, run: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Otherwise, events that were never sent would be left out."""
+    """Otherwise, events that were never sent would be left out. As long as nothing was sent, any choice may use it."""
     bench.send_many(20)
+    assert run("--event", "Seen", "--write-key", "wrong") == 1
     assert run("--since", "2026-11-20T08:00") == 0
 
     assert [run("--event", "Seen"), run("--run", "mine"), run(), run("--since", "2026-11-19")] == [4, 5, 4, 4]

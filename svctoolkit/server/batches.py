@@ -13,7 +13,7 @@ import base64
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -151,12 +151,20 @@ def batches(
         yield batch
 
 
-def by_source(events: Iterable[StoredEvent], window: int) -> Iterator[StoredEvent]:
-    """Yield each `window` of events source by source, which makes fuller batches. Each source keeps its order."""
-    items = iter(events)
-    while some := list(islice(items, window)):
-        keys = dict.fromkeys(event.source for event in some)
-        yield from (event for key in keys for event in some if event.source == key)
+def by_source(events: Iterable[StoredEvent], window: int, max_bytes: int = 4 * MAX_BYTES) -> Iterator[StoredEvent]:
+    """Yield each `window` of events source by source, which makes fuller batches. Each source keeps its order.
+
+    A window also ends with the event that exceeds `max_bytes`, since all of it is in memory.
+    """
+    some: dict[str, list[StoredEvent]] = {}
+    count = size = 0
+    for event in events:
+        some.setdefault(event.source, []).append(event)
+        count, size = count + 1, size + event.size
+        if count >= window or size > max_bytes:
+            yield from chain.from_iterable(some.values())
+            some, count, size = {}, 0, 0
+    yield from chain.from_iterable(some.values())
 
 
 def body_of(batch: Batch, now: datetime) -> bytes:

@@ -16,6 +16,7 @@ from svctoolkit.server.batches import (
     StoredEvent,
     batches,
     body_of,
+    by_source,
     halves,
     judge,
     request_of,
@@ -142,6 +143,22 @@ def test_batches_respect_the_limits(items: list[tuple[int, str]], count: int, si
         assert len({event.source for event in batch}) == 1
         assert len(batch) <= count
         assert len(batch) == 1 or len(body_of(batch, RECEIVED)) <= size
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 400), st.sampled_from("ab")), max_size=40), st.integers(1, 10),
+    st.integers(100, 1000),
+)  # fmt: skip
+def test_windows_keep_the_order_of_a_source(items: list[tuple[int, str]], window: int, size: int) -> None:
+    """No event is overtaken by one that is a window later."""
+    given_events = events([size for size, _ in items], "".join(source for _, source in items))
+
+    made = list(by_source(given_events, window, size))
+
+    assert sorted(made) == sorted(given_events)
+    for source in "ab":
+        assert [event for event in made if event.source == source] == [e for e in given_events if e.source == source]
+    assert all(abs(place - event.seq) < window for place, event in enumerate(made))
 
 
 def test_halving_isolates_one_event_in_order() -> None:

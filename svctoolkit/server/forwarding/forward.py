@@ -9,6 +9,8 @@ from svctoolkit.server.forwarding.position import Position
 from svctoolkit.server.forwarding.reader import Reader
 from svctoolkit.server.forwarding.sender import Part, Sender
 
+_WINDOW = 10_000  # events
+
 
 def planned(reader: Reader, position: Position, sources: Collection[str], size: int) -> Iterator[Batch]:
     """Yield the batches of at most `size` events that are to be sent, from the position on.
@@ -17,7 +19,8 @@ def planned(reader: Reader, position: Position, sources: Collection[str], size: 
     one batch of each.
     """
     after = {source: position.of(source).seq for source in sources}
-    return batches(by_source(reader.events(after), size * max(1, len(after))), max_events=size)
+    window = max(size, min(size * len(after), _WINDOW))
+    return batches(by_source(reader.events(after), window), max_events=size)
 
 
 def forward(reader: Reader, position: Position, sources: Collection[str], size: int, sender: Sender) -> Iterator[Part]:

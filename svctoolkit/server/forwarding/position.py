@@ -74,6 +74,8 @@ class Position:
             raise ConfigError(f"not a position that `svctoolkit forward` has written: {error}", where=where) from error
         if found.version != _VERSION:
             raise ConfigError(f"written by another version of svctoolkit ({found.version})", where=where)
+        if not found.sources:  # nothing was sent yet
+            return
         for option, was, now in (
             ("--to", found.to, wanted.to),
             ("--run", found.run, wanted.run),

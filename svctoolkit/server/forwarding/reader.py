@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import islice
 
 from svctoolkit.server.batches import StoredEvent, stored_events
 from svctoolkit.server.store.archive import Archive, Chosen, Of
 from svctoolkit.server.store.block import block_of
 from svctoolkit.server.store.schema import BlockRow
 
-_AT_ONCE = 100  # requests per query for repeated events
+_SHOWN = 20  # requests that could not be read
 
 
 class Reader:
@@ -26,8 +25,8 @@ class Reader:
         self._last = store.bounds().last
         #: how many were left out while reading: repeated events, and those that are not `event`
         self.repeats = self.others = 0
-        #: why requests could not be read
-        self.damaged: list[str] = []
+        #: events that could not be read, and why, for the first requests
+        self.damaged, self.problems = 0, list[str]()
 
     def sources(self) -> list[Of]:
         """Return the sources with chosen events, oldest first. `event` is not considered."""
@@ -51,17 +50,16 @@ class Reader:
         """Yield the events of these sources after the seqs."""
         found = self._store.request_of(min(after.values(), default=0))
         chosen, start = replace(self._chosen, after=after), found[0] - 1 if found else -1
-        rows = self._store.blocks(start, self._last, chosen)
-        while some := list(islice(rows, _AT_ONCE)):
-            repeated = self._store.repeats(some[0].first, some[-1].first + some[-1].count)
-            for row in some:
-                yield from self._of_request(row, after[row.source], repeated)
+        for row in self._store.blocks(start, self._last, chosen):
+            yield from self._of_request(row, after[row.source], self._store.repeats(row.first, row.first + row.count))
 
     def _of_request(self, row: BlockRow, after: int, repeated: frozenset[int]) -> Iterator[StoredEvent]:
         try:
             events = stored_events(block_of(row))
         except Exception as error:  # noqa: BLE001 - a damaged file can cause any error
-            self.damaged.append(f"event {row.first:,}: {row.count:,} events of the source {row.source}: {error}")
+            self.damaged += row.count
+            if len(self.problems) < _SHOWN:
+                self.problems.append(f"{row.count:,} events of the source {row.source}, from {row.first} on: {error}")
             return
         for event in events:
             if event.seq <= after:

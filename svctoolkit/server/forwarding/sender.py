@@ -16,6 +16,7 @@ from svctoolkit.server.worker.lanes.throttle import Limiter
 #: Retries go on for ten minutes: a receiver that is restarted, or a short failure of the network, needs no person.
 BACKOFF = Backoff(attempts=10, seconds=600.0, first=1.0, most=60.0)
 _SECONDS = 60.0  # for one request
+_WRONG_ADDRESS = ("ENOTFOUND", "EPROTO", "ERR_INVALID_URL")
 _ALL_REFUSED = 20  # events from the start on: it would be the same for all others
 
 
@@ -127,6 +128,9 @@ class Sender:
         except Forbidden as error:
             raise ForwardStopped(str(error)) from error
         except DeliveryError as error:
+            # Later it may be a failure of the network. At the start, it is more likely the address.
+            if not self.accepted and (error.code in _WRONG_ADDRESS or "CERT" in error.code):
+                raise ForwardStopped(str(error)) from error
             return Verdict("retry", str(error))
         return judge(answer, self._clock().timestamp())
 

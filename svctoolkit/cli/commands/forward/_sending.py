@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TextIO
@@ -40,9 +41,9 @@ def send(args: argparse.Namespace, to: str, reader: Reader, position: Position, 
         return Exit.OK
     if before and not args.json:
         _terminal.out(f"{before:,} of {before + left:,} events were sent before ({position.path.name})")
-    result = _Result(to, reader, position, Masker.of(tuple(secret_texts(list(keys.values())))))
+    result = _Result(to, before, reader, position, Masker.of(tuple(secret_texts(list(keys.values())))))
     with (
-        stop_requests() as is_stopped,
+        stop_requests(_announce_stop) as is_stopped,
         _appending(args.refused) as refused,
         Progress("events", before + left, earlier=before) as progress,
     ):
@@ -59,6 +60,11 @@ def send(args: argparse.Namespace, to: str, reader: Reader, position: Position, 
             result.problem = str(error)
         result.is_interrupted = is_stopped()
     return result.report(sender, as_json=args.json)
+
+
+def _announce_stop() -> None:
+    with suppress(OSError):
+        os.write(2, b"\nsvctoolkit: stopping after this request; Ctrl-C again stops at once\n")
 
 
 def _now() -> datetime:
@@ -105,6 +111,7 @@ class _Wait:
 @dataclass
 class _Result:
     to: str
+    before: int
     reader: Reader
     position: Position
     masker: Masker
@@ -135,9 +142,9 @@ class _Result:
         self.problem = self.masker.text(self.problem)
         if as_json:
             _terminal.out(json.dumps(self._data(sender), ensure_ascii=False, indent=2))
-        else:
+        elif sender.requests or not self.problem:
             _terminal.out("\n".join(self._lines(sender)))
-        for line in self.reader.damaged:
+        for line in self.reader.problems:
             _terminal.err(f"cannot be read, left out: {_terminal.plain(line)}")
         if self.problem:
             _terminal.err(_terminal.plain(self.problem))
@@ -145,14 +152,19 @@ class _Result:
             _terminal.err("interrupted; run the command again to go on")
         if self.is_interrupted and not self.problem:
             return Exit.INTERRUPTED
-        return Exit.FAILED if self.problem or self.refused or self.reader.damaged else Exit.OK
+        if self.problem or self.refused or self.reader.damaged:
+            return Exit.FAILED
+        if not self.before and not self.sent:
+            _terminal.err("no events of this choice in the store")
+            return Exit.NOTHING
+        return Exit.OK
 
     def _data(self, sender: Sender) -> dict[str, Json]:
         return {
-            "to": self.to, "sent": self.sent, "refused": self.refused, "requests": sender.requests,
-            "retries": sender.retries, "repeats": self.reader.repeats, "damaged": len(self.reader.damaged),
-            "interrupted": self.is_interrupted, "problem": self.problem, "position": str(self.position.path),
-            "examples": self.examples,
+            "to": self.to, "before": self.before, "sent": self.sent, "refused": self.refused,
+            "requests": sender.requests, "retries": sender.retries, "repeats": self.reader.repeats,
+            "damaged": self.reader.damaged, "interrupted": self.is_interrupted, "problem": self.problem,
+            "position": str(self.position.path), "examples": self.examples,
         }  # fmt: skip
 
     def _lines(self, sender: Sender) -> Iterator[str]:
@@ -162,6 +174,7 @@ class _Result:
             (self.refused, "refused"),
             (self.reader.repeats, "repeats left out"),
             (sender.retries, "retries"),
+            (self.reader.damaged, "damaged"),
         ]
         others = "".join(f"; {count:,} {what}" for count, what in details if count)
         requests = _terminal.quantity(sender.requests, "request")
