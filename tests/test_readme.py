@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
 from readme_renderer import markdown
 
 ROOT = Path(__file__).parent.parent
@@ -53,19 +50,6 @@ def test_it_renders_on_pypi() -> None:
     assert html.count("<img ") == README.count("<img ")
     assert html.count("<table") == len(re.findall(r"^\|---", README, re.MULTILINE)) >= 2
     assert "mermaid" not in README
-
-
-@pytest.mark.slow
-def test_the_package_passes_the_check_of_twine(tmp_path: Path) -> None:
-    """A built wheel has a description that PyPI accepts."""
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=300)
-    (wheel,) = tmp_path.glob("*.whl")
-    check = subprocess.run(
-        [sys.executable, "-m", "twine", "check", "--strict", str(wheel)], capture_output=True, text=True, timeout=300
-    )
-
-    assert check.returncode == 0, check.stdout + check.stderr
 
 
 def test_the_changelog_has_the_form_of_keep_a_changelog() -> None:
