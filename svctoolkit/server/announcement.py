@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.transformations import first_notice, layers
@@ -28,6 +29,7 @@ def banner(plane: DataPlane, token: str = "") -> str:
     shown = "as given" if plane.token_is_given else plane.token
     lines.append(f"  bearer token   {shown}  (also for /admin)")
     lines.append(f"  delivery       {_delivery(workspace)}")
+    lines += _forwards(workspace)
     lines += _simulated(plane)
     if any(transformation.function is None for transformation in workspace.transformations.values()):
         lines += _sandbox()
@@ -46,16 +48,27 @@ def _delivery(workspace: Workspace) -> str:
     return f"{workspace.delivery.mode}: {workspace.delivery_mode.describe(workspace.delivery_setting())}"
 
 
+def _forwards(workspace: Workspace) -> list[str]:
+    """Return which sources also go to a real data plane, whatever the delivery mode is."""
+    keys = [source.key for source in workspace.sources.values() if source.forward]
+    if not keys:
+        return []
+    return [f"  forward        {_names(keys)}: events are also sent to a real data plane"]
+
+
 def _simulated(plane: DataPlane) -> list[str]:
     """Return how to see what simulated destinations hold, if there are any."""
     keys = [destination.key for destination in plane.simulated_destinations()]
     if not keys:
         return []
-    names = ", ".join(keys[:_MOST_KEYS]) + (", ..." if len(keys) > _MOST_KEYS else "")
     return [
-        f"  simulated      {names}; `svctoolkit held --url {plane.url}` shows what they hold",
+        f"  simulated      {_names(keys)}; `svctoolkit held --url {plane.url}` shows what they hold",
         f"                 vendors' SDKs: {plane.url}/simulated/{keys[0]}",
     ]
+
+
+def _names(keys: Sequence[str]) -> str:
+    return ", ".join(keys[:_MOST_KEYS]) + (", ..." if len(keys) > _MOST_KEYS else "")
 
 
 def _sandbox() -> list[str]:

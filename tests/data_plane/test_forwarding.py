@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,15 @@ from hypothesis import strategies as st
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import HttpRequest, HttpResponse
 from svctoolkit.delivery.faults import Errors, Faults
+from svctoolkit.secrets import Secret
 from svctoolkit.server import Answer as PlaneAnswer
 from svctoolkit.server import Backoff
+from svctoolkit.server.announcement import banner
+from svctoolkit.workspace import Forward
 from tests.data_plane.conftest import basic
 from tests.data_plane.receivers import Receiver
+from tests.data_plane.test_plans import BAD, DROP, GOOD, UNPLANNED
+from tests.data_plane.test_plans import workspace as planned_workspace
 
 KEY = "forward:web"
 FILE = """
@@ -80,7 +87,7 @@ def test_events_are_forwarded_as_they_arrived(real: DataPlane) -> None:
     """With the target's write key, whatever the delivery mode; other sources, and refused requests, are not."""
     with bench(real.url) as plane:
         event = {**EVENT, "integrations": {"All": False}, "odd": 1.50}
-        statuses = [send(plane, [event], **{"X-Svctoolkit-Run": "mine"})]
+        statuses = [send(plane, [event])]
         body = json.dumps({"batch": [EVENT]}).encode()
         statuses.append(plane.ingest("POST", "/v1/batch", headers=basic("quiet-key"), body=body))
         statuses.append(send(plane, [{"type": "track", "event": "nobody"}]))
@@ -93,6 +100,16 @@ def test_events_are_forwarded_as_they_arrived(real: DataPlane) -> None:
         assert forward(plane) == {
             "destination": KEY, "answer": "ours", "enabled": True, "sent": 1, "waiting": 0, "failed": 0, "problem": "",
         }  # fmt: skip
+
+
+def test_events_of_runs_are_not_forwarded() -> None:
+    """Runs are those of tests: suites, with `--base-url` too, never reach a real data plane, nor wait for one."""
+    with Receiver() as receiver, bench(receiver.url) as plane:
+        send(plane, **{"X-Svctoolkit-Run": "mine"})
+        plane.drain(60)
+
+        assert (receiver.requests, fates(plane)) == (0, [])
+        assert [delivery.destination for delivery in plane.of_run("mine").delivered] == ["hook"]
 
 
 def test_pixels_beacons_and_webhooks_arrive_as_their_events() -> None:
@@ -179,6 +196,43 @@ def test_a_kill_loses_nothing_and_repeats_at_most_one_call(tmp_path: Path) -> No
         assert len(after) == len({*after})
         assert_order(receiver.ids)
         assert counts[KEY, "delivered"] == 1000
+
+
+def test_a_request_begins_when_the_results_of_the_last_one_are_on_disk(tmp_path: Path) -> None:
+    """That is why a kill repeats at most one, however small they are."""
+    store = tmp_path / "plane.db"
+    seen: list[tuple[int, int]] = []  # per request: events that arrived before, and those that are on disk
+
+    def answers(_: int, __: object) -> int:
+        query = "select count(*) from fates where destination = ? and status = 'delivered'"
+        with closing(sqlite3.connect(store)) as kept:
+            seen.append((len(receiver.ids), kept.execute(query, (KEY,)).fetchone()[0]))
+        return 200
+
+    with Receiver(answers) as receiver, bench(receiver.url, store=store) as plane:
+        for number, event in enumerate(events(20), 1):
+            send(plane, [event])
+            receiver.wait(number)
+        plane.drain(60)
+
+    assert seen == [(n, n) for n in range(20)]
+
+
+def test_tracking_plans_do_not_change_what_is_forwarded() -> None:
+    """An event that the plan drops here is forwarded without marks: the other data plane has its own plans."""
+    with Receiver() as receiver:
+        planned = planned_workspace(DROP)
+        planned.sources["web"].forward = Forward(receiver.url, Secret("r3al-k3y"))
+        with DataPlane(planned, listen=False) as plane:
+            plane.send([GOOD, BAD, UNPLANNED], source="web")
+            plane.drain(60)
+            arrived = {event["messageId"]: event for batch in receiver.batches for event in batch}
+
+            assert [message_id for message_id, _ in fates(plane)] == ["good", "bad", "unplanned"]
+            assert arrived.keys() == {"good", "bad", "unplanned"}
+            assert arrived["bad"]["properties"] == BAD["properties"]
+            assert all("violation" not in json.dumps(event).lower() for event in arrived.values())
+            assert plane.fate_counts()["a", "dropped"] == 2
 
 
 def test_a_paused_forward_keeps_its_events(tmp_path: Path) -> None:
@@ -328,6 +382,38 @@ def test_repeats_are_not_forwarded() -> None:
 
         assert receiver.ids == ["m1"]
         assert fates(plane) == [("m1", "delivered"), ("m1", "filtered")]
+
+
+def test_the_page_shows_what_was_sent_and_no_mapping() -> None:
+    """A forwarded event has no stages but the last one, and its request."""
+    with Receiver() as receiver, bench(receiver.url) as plane:
+        send(plane)
+        plane.drain(60)
+        page = plane.ingest("GET", "/console/events/1").text
+        shown = page[page.index(f'data-destination="{KEY}"') : page.index('data-destination="hook"')]
+        listed = plane.ingest("GET", "/inspect/destinations").json["items"]
+
+        assert "send_to_destination" in shown
+        assert "batch" in shown
+        assert "dest_transform" not in shown
+        assert "dest_transform" in page
+        assert [(item["key"], item["type"], item["sources"], item["fates"]) for item in listed[1:]] == [
+            (KEY, "FORWARD", ["web"], {"delivered": 1}),
+            ("forward:shop", "FORWARD", ["shop"], {}),
+        ]
+        assert "forward        web, shop: events are also sent" in banner(plane)
+
+
+def test_policies_are_about_payloads_made_here() -> None:
+    """The other data plane changes what it gets before it sends it on: there, other policies apply."""
+    with Receiver() as receiver, bench(receiver.url) as plane:
+        plane.workspace.policies = [{"name": "hosts", "hosts": ["hook.example"]}]
+        send(plane)
+        plane.drain(60)
+        states = plane.ingest("GET", "/inspect/policies").json
+
+        assert (states["events"], [state["breaches"] for state in states["items"]]) == (1, [0])
+        assert plane.breaches() == []
 
 
 def test_a_workspace_without_forward_fails_what_waits(tmp_path: Path) -> None:

@@ -74,6 +74,15 @@ def test_a_paused_forward_is_not_asked() -> None:
         assert (answer.status, receiver.requests, forward(plane)["waiting"]) == (200, 0, 1)
 
 
+def test_the_clients_of_runs_get_our_answer() -> None:
+    """Runs are those of tests, which must not reach a real data plane."""
+    with Receiver(lambda *_: 404) as receiver, bench(receiver.url, THEIRS) as plane:
+        answer = send(plane, **{"X-Svctoolkit-Run": "mine"})
+        plane.drain(60)
+
+        assert (answer.status, receiver.requests) == (200, 0)
+
+
 def test_requests_that_are_refused_here_are_asked_for_there() -> None:
     """The client gets the other data plane's answer to the same request; nothing waits for it."""
     with Receiver(lambda *_: 418) as receiver, bench(receiver.url, THEIRS) as plane:

@@ -237,12 +237,14 @@ class Recorder(Displayed):
             is_truncated=chosen.truncate,
         )
 
-    def next_answer(self, request: HttpRequest, destination: str, run: str) -> Answer | None:
-        """Return the answer that a script has for a request which something else sends, and use it up; None without."""
+    def next_answer(self, request: HttpRequest, destination: str) -> Answer | None:
+        """Return the answer that a script for all runs has for a request, and use it up; None without one.
+
+        The request is not kept: its sender asks a real server if there is no answer.
+        """
         with self._changed:
-            scripts = list(self._scripts_of(destination, run))
-        view = cache(lambda: view_of(request))
-        return next((answer for script in scripts if (answer := script.next(view)) is not None), None)
+            script = self._scripts.get((destination, ""))
+        return None if script is None else script.next(cache(lambda: view_of(request)))
 
     def record(
         self, served: Sequence[tuple[HttpRequest, HttpResponse, tuple[str, ...]]], *, destination: str, run: str

@@ -16,6 +16,7 @@ from svctoolkit.pictures import Attempt, TimeLine
 from svctoolkit.server.inspect._display import fate as fate_pill
 from svctoolkit.server.inspect._display import loss_text
 from svctoolkit.server.inspect.exchange import request_of
+from svctoolkit.workspace import is_forward_key
 
 _STAGES = ("user_transform", "dest_transform", "send_to_destination")
 
@@ -127,6 +128,8 @@ def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any
     facts = _present(by=fate["by"], attempts=fate["attempts"] or "", outcome=fate["outcome"])
     why = f'<div class="why">{display.html(fate["reason"])}</div>' if fate["reason"] else ""
     payloads = [item["payload"] for item in requests if item["attempt"] == requests[0]["attempt"]]
+    if is_forward_key(fate["destination"]):
+        payloads = []  # sent as it arrived: the requests show all
     return _stop(
         str(fate["status"]),
         Html(f"<b>{display.html(fate['destination'])}</b> {fate_pill(fate['status'])}{lost}{why}"),
@@ -164,7 +167,7 @@ def _steps(fate: Mapping[str, Any], requests: Sequence[Mapping[str, Any]]) -> It
     words: dict[str, display.Status] = {"dropped": "dropped", "filtered": "none", "unmapped": "unmapped"}
     waiting = fate["status"] == "pending" and not requests
     over = fate["status"] == "filtered" and stopped_at not in _STAGES
-    for stage in _STAGES:
+    for stage in _STAGES[-1:] if is_forward_key(fate["destination"]) else _STAGES:
         note = ""
         word: display.Status = "aborted" if over else "none" if waiting else "ok"
         if stage == "user_transform" and fate.get("transformed") is None and word == "ok":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.json_types import Json
 from svctoolkit.server.inspect.records import Fate
+from svctoolkit.workspace import is_forward_key
 
 if TYPE_CHECKING:
     from svctoolkit.policies import Policies, PolicyBreach
@@ -20,7 +21,8 @@ def breaches_of(fates: Iterable[Fate], policies: Policies, mask: Callable[[Json]
     sheets, tables = Sheets(policies.reads), Tables(policies.reads)
     by_event: dict[int, list[Fate]] = {}
     for fate in fates:
-        by_event.setdefault(fate.seq, []).append(fate)
+        if not is_forward_key(fate.destination):
+            by_event.setdefault(fate.seq, []).append(fate)
     for seq, of_event in by_event.items():
         arrivals = [Arrival(fate.destination, fate.payloads, fate.lost) for fate in of_event]
         for arrival in arrivals:

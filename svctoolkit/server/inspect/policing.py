@@ -16,6 +16,7 @@ from svctoolkit.server.inspect.records import Fate, seen
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.records import FATES, Filter, Records
 from svctoolkit.server.worker import Engine
+from svctoolkit.workspace import is_forward_key
 
 if TYPE_CHECKING:
     from svctoolkit.policies import Policies, PolicyBreach
@@ -111,7 +112,8 @@ class _Progress:
             by_event: dict[int, list[schema.Fate]] = {}
             fates = self._fates.page(self._after, _AT_ONCE)
             for fate in fates:
-                by_event.setdefault(fate.seq, []).append(fate)
+                if not is_forward_key(fate.destination):
+                    by_event.setdefault(fate.seq, []).append(fate)
                 self._after = fate.seq
             self._check_settled(by_event)
             more = len(fates) >= _AT_ONCE
@@ -140,7 +142,8 @@ class _Progress:
         ]
 
     def _of(self, seq: int) -> list[schema.Fate]:
-        return Records(self._engine.store, FATES, Filter(seq=seq)).page(-1, _AT_ONCE)
+        fates = Records(self._engine.store, FATES, Filter(seq=seq)).page(-1, _AT_ONCE)
+        return [fate for fate in fates if not is_forward_key(fate.destination)]
 
     def _is_paused(self, fate: schema.Fate) -> bool:
         return self._engine.pending.is_paused(fate.destination)

@@ -97,7 +97,7 @@ export class Detail {
   addLineage(made, about) {
     about.fates.forEach((fate) => {
       const stop = made.querySelector(`[data-destination="${CSS.escape(fate.destination)}"]`);
-      if (fate.status === "filtered" || !stop) return;
+      if (fate.status === "filtered" || !stop || fate.destination.startsWith("forward:")) return;
       const place = document.createElement("div");
       place.className = "lineage";
       place.append(button(`Lineage at ${fate.destination}`, async () => {

@@ -39,7 +39,7 @@ from svctoolkit.workspace import Forward
 _STAGE = "send_to_destination"
 
 
-def ask(pipeline: Pipeline, request: HttpRequest, key: str, run: str, *, timeout: float) -> Reply:
+def ask(pipeline: Pipeline, request: HttpRequest, key: str, *, timeout: float) -> Reply:
     """Return the reply of the data plane that the events at `key` are forwarded to.
 
     It is asked over the network whatever the delivery mode is, within the limits of live delivery, unless the pipeline
@@ -48,19 +48,19 @@ def ask(pipeline: Pipeline, request: HttpRequest, key: str, run: str, *, timeout
     """
     started = perf_counter()
     try:
-        response = _carry(pipeline, request, key, run, timeout)
+        response = _carry(pipeline, request, key, timeout)
     except DeliveryError as error:
         return Reply(undelivered(error, request, started), None)
     return Reply(delivered(response, request, started), response)
 
 
-def _carry(pipeline: Pipeline, request: HttpRequest, key: str, run: str, timeout: float) -> HttpResponse:
+def _carry(pipeline: Pipeline, request: HttpRequest, key: str, timeout: float) -> HttpResponse:
     allow, recorder = tuple(pipeline.workspace.delivery.allow), pipeline.recorder
     # A redirect that is followed could take the events, and the write key, to a host that the workspace does not name.
     transport = pipeline.given_transport or transport_for(allow, pipeline.loopback, redirects=0)
-    answer = recorder.next_answer(request, key, run)
+    answer = recorder.next_answer(request, key)
     if answer is None:
-        fault = pipeline.faults.next("destination", key, run)
+        fault = pipeline.faults.next("destination", key)
     else:
         fault = Fault(answer.delay, replace(answer, close=True) if answer.truncate else answer, None)
     if fault is None:
@@ -134,7 +134,7 @@ class Forwarding:
         tasks = [self._tasks[event.seq] for event in batch]
         request = request_of(str(reveal(self._to.url)), reveal(self._to.write_key), body_of(batch, self._clock()))
         timeout = self._pipeline.workspace.delivery.timeout
-        reply = ask(self._pipeline, request, self._key, tasks[0].run, timeout=timeout)
+        reply = ask(self._pipeline, request, self._key, timeout=timeout)
         record, verdict = self._record(reply, tasks), self._judge(reply)
         self.problem = verdict.reason if verdict.kind in ("retry", "stop") else ""
         if verdict.kind == "refused" and len(batch) > 1:
