@@ -227,6 +227,23 @@ def test_refused_events_are_isolated_and_listed(
     assert "81 events were sent before" in printed
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_refused_event_that_cannot_be_written_is_not_passed_over(
+    bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The position stays before it, so that the next start reports it again."""
+    bench.send_many(10)
+    bench.send({**event(10), "properties": {"text": "x" * 3000}})
+    text = f"sources: {{web: {{writeKey: {KEY}}}}}\ndataPlane: {{limits: {{body: 3000}}}}"
+    with DataPlane(Workspace.loads(text)) as small:
+        options = ["forward", str(bench.path), "--to", str(small.url), "--write-key", KEY, "--refused"]
+        codes = [main([*options, "/dev/full"]), main([*options, str(tmp_path / "refused")])]
+
+    assert codes == [4, 1]
+    assert "/dev/full: cannot be written: No space left on device" in capsys.readouterr().err
+    assert json.loads((tmp_path / "refused").read_text())["messageId"] == "m10"
+
+
 def test_a_wrong_key_stops_at_once(
     bench: Bench, real: DataPlane, run: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -285,7 +302,7 @@ class Plane:
                 "https://plane.example", {"web": KEY}, self, limiter, clock=lambda: self.now, sleep=self.sleep,
                 is_stopped=lambda: False, waiting=lambda *_: None,
             )  # fmt: skip
-            list(forward(Reader(store, Chosen(), ""), place, ["web"], 10, sender))
+            forward(Reader(store, Chosen(), ""), place, ["web"], 10, sender)
 
 
 def test_failures_are_retried_in_order(bench: Bench, tmp_path: Path) -> None:
@@ -487,18 +504,15 @@ def test_bad_options(
     assert ids(real) == []
 
 
-@pytest.mark.parametrize(
-    ("url", "reason"),
-    [("http://169.254.169.254", "a cloud metadata address"), ("http://no-such-host.invalid", "no address was found")],
-)
-def test_addresses_that_cannot_be_right(
-    bench: Bench, url: str, reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """They end the command at once, without retries."""
+def test_addresses_that_cannot_be_right(bench: Bench, real: DataPlane, capsys: pytest.CaptureFixture[str]) -> None:
+    """A metadata address, and https where http is served: they end the command at once, without retries."""
     bench.send_many(10)
-
-    assert main(["forward", str(bench.path), "--to", url, "--write-key", KEY]) == 1
-    assert reason in capsys.readouterr().err
+    for url, reason in (
+        ("http://169.254.169.254", "a cloud metadata address"),
+        (str(real.url).replace("http:", "https:"), "does it speak https?"),
+    ):
+        assert main(["forward", str(bench.path), "--to", url, "--write-key", KEY]) == 1
+        assert reason in capsys.readouterr().err
 
 
 def test_damaged_requests_are_left_out_and_reported(

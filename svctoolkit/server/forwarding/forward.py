@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from svctoolkit.server.batches import Batch, batches, by_source
 from svctoolkit.server.forwarding.position import Position
@@ -23,8 +23,15 @@ def planned(reader: Reader, position: Position, sources: Collection[str], size: 
     return batches(by_source(reader.events(after), window), max_events=size)
 
 
-def forward(reader: Reader, position: Position, sources: Collection[str], size: int, sender: Sender) -> Iterator[Part]:
-    """Send these batches. Yield each part of one when it is settled and the position is saved.
+def forward(
+    reader: Reader,
+    position: Position,
+    sources: Collection[str],
+    size: int,
+    sender: Sender,
+    settled: Callable[[Part], object] = lambda _: None,
+) -> None:
+    """Send these batches. `settled` is called with each part of one, before the position after it is saved.
 
     It ends early if the sender is stopped; a process that is killed repeats at most the batch that was under way.
     Raises `ForwardStopped` if the receiver accepts nothing more, `ConfigError` if the position cannot be saved, and
@@ -33,7 +40,7 @@ def forward(reader: Reader, position: Position, sources: Collection[str], size: 
     position.save()  # a file that cannot be written is an error before anything is sent
     for batch in planned(reader, position, sources, size):
         for part in sender.send(batch):
+            settled(part)
             position.advance(part.events, refused=bool(part.reason))
-            yield part
         if sender.is_stopped():
             return

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TextIO
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Exit
@@ -52,10 +51,13 @@ def send(args: argparse.Namespace, to: str, reader: Reader, position: Position, 
             to, keys, transport_for((), loopback=True, redirects=0), Limiter(limit, _now) if limit else None,
             clock=_now, sleep=wait.sleep, is_stopped=is_stopped, waiting=wait.because,
         )  # fmt: skip
+
+        def settled(part: Part) -> None:
+            result.add(part, refused)
+            progress.step(len(part.events))
+
         try:
-            for part in forward(reader, position, list(keys), args.batch, sender):
-                result.add(part, refused)
-                progress.step(len(part.events))
+            forward(reader, position, list(keys), args.batch, sender, settled)
         except ForwardStopped as error:
             result.problem = str(error)
         result.is_interrupted = is_stopped()
@@ -72,18 +74,29 @@ def _now() -> datetime:
 
 
 @contextmanager
-def _appending(path: str | None) -> Iterator[TextIO | None]:
-    """Open a file to add to it. Raises `ConfigError`."""
+def _appending(path: str | None) -> Iterator[Callable[[bytes], object] | None]:
+    """Yield a function that adds to a file; None without one. Both raise `ConfigError`."""
     if path is None:
         yield None
         return
+
+    def failed(error: OSError) -> ConfigError:
+        return ConfigError(f"cannot be written: {error.strerror}", where=path)
+
     try:
-        # Line by line, so that a killed process leaves whole lines.
-        file = open(path, "a", encoding="utf-8", errors="surrogateescape", buffering=1)  # noqa: SIM115
+        # Without a buffer, so that a killed process leaves whole lines.
+        file = open(path, "ab", buffering=0)  # noqa: SIM115
     except OSError as error:
-        raise ConfigError(f"cannot be written: {error.strerror}", where=path) from error
+        raise failed(error) from error
+
+    def append(data: bytes) -> None:
+        try:
+            file.write(data)
+        except OSError as error:
+            raise failed(error) from error
+
     with file:
-        yield file
+        yield append
 
 
 class _Wait:
@@ -122,8 +135,8 @@ class _Result:
     is_interrupted: bool = False
     began: float = field(default_factory=time.monotonic)
 
-    def add(self, part: Part, file: TextIO | None) -> None:
-        """Count events; list a refused one, and write it to the file."""
+    def add(self, part: Part, append: Callable[[bytes], object] | None) -> None:
+        """Count events; list a refused one, and add it to the file."""
         if not part.reason:
             self.sent += len(part.events)
             return
@@ -133,9 +146,8 @@ class _Result:
             row: dict[str, Json] = {**about, "reason": self.masker.text(part.reason)}
             if len(self.examples) < _SHOWN:
                 self.examples.append(row)
-            if file is not None:
-                content = event.content.decode("utf-8", "surrogateescape")
-                file.write(f'{json.dumps(row)[:-1]}, "content": {content}}}\n')
+            if append is not None:
+                append(json.dumps(row)[:-1].encode() + b', "content": ' + event.content + b"}\n")
 
     def report(self, sender: Sender, *, as_json: bool) -> int:
         """Print the result. Return the exit code."""
