@@ -118,3 +118,91 @@ def test_the_search_and_the_copy_buttons_work(browser: Browser, site: Path, serv
         context.close()
 
     assert [url for url in missing if not url.endswith("/favicon.ico")] == []
+
+
+BACKGROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 23, 27)"}
+#: notes the background before the page is painted for the first time, and with each frame
+_WATCH = """
+  window.seen = [];
+  const look = () => {
+    if (document.body) seen.push(getComputedStyle(document.body).backgroundColor);
+    requestAnimationFrame(look);
+  };
+  look();
+"""
+
+
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_the_theme_can_be_chosen(browser: Browser, site: Path, system: str) -> None:
+    """The choice holds on other pages without a flash of the system's theme, for pictures, too, until it is undone."""
+    other = {"light": "dark", "dark": "light"}[system]
+    context = browser.new_context(color_scheme=system)  # type: ignore[arg-type]
+    context.add_init_script(_WATCH)
+    page = context.new_page()
+    page.goto(address(site, "index"))
+    choice = page.get_by_label("Theme")
+    picture = page.locator("img[src*=explorer]")
+    expect(page.locator("body")).to_have_css("background-color", BACKGROUNDS[system])
+    expect(choice).to_have_value("")
+
+    choice.select_option(other)
+    expect(page.locator("body")).to_have_css("background-color", BACKGROUNDS[other])
+    picture.scroll_into_view_if_needed()
+    page.wait_for_function(
+        "([picture, name]) => picture.currentSrc.includes(name)", arg=[picture.element_handle(), f"-{other}."]
+    )
+    page.goto(address(site, "suites"))
+    expect(choice).to_have_value(other)
+    page.wait_for_function("seen.length > 2")
+    assert set(page.evaluate("seen")) == {BACKGROUNDS[other]}
+
+    second = context.new_page()
+    second.goto(address(site, "faq"))
+    second.get_by_label("Theme").select_option("")
+    expect(second.locator("body")).to_have_css("background-color", BACKGROUNDS[system])
+    expect(choice).to_have_value("")  # in the first tab, too
+    expect(page.locator("body")).to_have_css("background-color", BACKGROUNDS[system])
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_chosen_theme_is_accessible(browser: Browser, site: Path, width: int, theme: str) -> None:
+    """axe finds nothing, against the system's theme; the choice is reached with the keyboard and fits a phone."""
+    axe = (packages.node_clients() / "node_modules/axe-core/axe.min.js").read_text()
+    system = {"light": "dark", "dark": "light"}[theme]
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=system)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(address(site, "suites"))
+    page.get_by_label("Theme").focus()
+    for _ in range(["", "light", "dark"].index(theme)):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator("body")).to_have_css("background-color", BACKGROUNDS[theme])
+    page.evaluate(axe)
+    violations = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+
+    assert [f"{item['id']}: {item['nodes'][0]['html']}" for item in violations] == []
+    assert too_wide(page) <= 0
+    context.close()
+
+
+def test_the_theme_is_the_systems_where_nothing_can_be_kept(browser: Browser, site: Path) -> None:
+    """Storage is blocked: the choice is for one page, and nothing fails. On paper, every theme is light."""
+    context = browser.new_context(color_scheme="dark")
+    context.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('blocked', 'SecurityError'); }})"
+    )
+    page, errors = context.new_page(), list[str]()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(address(site, "faq"))
+    page.get_by_label("Theme").select_option("light")
+    expect(page.locator("body")).to_have_css("background-color", BACKGROUNDS["light"])
+    page.get_by_label("Theme").select_option("dark")
+    page.emulate_media(media="print")
+    expect(page.locator("body")).to_have_css("background-color", BACKGROUNDS["light"])
+    page.goto(address(site, "glossary"))
+    page.emulate_media(media="screen")
+    expect(page.locator("body")).to_have_css("background-color", BACKGROUNDS["dark"])
+    context.close()
+
+    assert errors == []

@@ -43,7 +43,7 @@ def write(folder: Path, pages: Mapping[str, str]) -> Path:
         file.write_text(template.format_map(_page(name, pages)), encoding="utf-8")
     index = json.dumps(list(entries(pages)), ensure_ascii=False)
     (folder / "index.js").write_text(f"const INDEX = {index};\n", encoding="utf-8")
-    for asset in ("style.css", "search.js", *SCRIPTS, "minisearch/LICENSE.txt"):
+    for asset in ("style.css", "theme.js", "search.js", *SCRIPTS, "minisearch/LICENSE.txt"):
         name = asset.rpartition("/")[2].replace("LICENSE", "minisearch-license")
         (folder / name).write_text(_HERE.joinpath(asset).read_text("utf-8"), encoding="utf-8")
     (folder / "pictures").mkdir(exist_ok=True)
