@@ -137,6 +137,38 @@ def test_a_second_start_sends_only_what_is_new(
     assert printed[3].startswith("nothing new: all 150 events were sent before")
 
 
+def test_events_that_arrive_meanwhile(bench: Bench, real: DataPlane, run: Callable[..., int]) -> None:
+    """While a data plane writes its store, each start sends what is there; in the end, each event was sent once."""
+    bench.send_many(100)
+
+    def write() -> None:
+        for first in range(100, 1500, 10):
+            bench.send_many(10, first=first)
+
+    writer = Thread(target=write)
+    writer.start()
+    codes = {run()}
+    while writer.is_alive():
+        codes.add(run())
+    writer.join()
+    codes.add(run())
+
+    assert codes == {0}
+    assert ids(real) == [f"m{number}" for number in range(1500)]
+
+
+def test_what_is_left_is_counted_within_requests(bench: Bench) -> None:
+    """Whatever the position: at the end, in the middle, or in another source's request."""
+    for first, count, source in ((0, 50, "web"), (50, 3, "app"), (53, 1, "web"), (54, 40, "app"), (94, 6, "web")):
+        bench.send_many(count, first=first, source=source)
+    with archive(bench.path) as store:
+        reader = Reader(store, Chosen(), "")
+        for seq in range(store.bounds().last + 10):
+            after = {"web": seq, "app": max(0, seq - 20)}
+
+            assert reader.left(after) == len(list(reader.events(after)))
+
+
 def test_a_selection(bench: Bench, real: DataPlane, run: Callable[..., int], tmp_path: Path) -> None:
     """By time of receipt, run, and name or type; each choice has its own position."""
     bench.send({"type": "track", "event": "A", "userId": "u", "messageId": "early"})

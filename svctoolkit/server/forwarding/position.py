@@ -102,10 +102,10 @@ class Position:
         found, last = store.request_of(position.seq), store.bounds().last
         if found is None:
             is_other = False  # the requests up to it are no longer kept
-        elif position.seq < found[0] + found[1]:
-            is_other = abs(found[2] - position.at) > _SAME
+        elif found.holds(position.seq):
+            is_other = abs(found.at - position.at) > _SAME
         else:
-            is_other = found[2] > position.at + _SAME or found[0] >= last
+            is_other = found.at > position.at + _SAME or found.first >= last
         if is_other:
             raise UsageError(
                 f"{self.path}: this position is one of another store, or of an earlier one at this place; delete it, "

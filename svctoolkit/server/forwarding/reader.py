@@ -35,21 +35,19 @@ class Reader:
     def left(self, after: Mapping[str, int]) -> int:
         """Return how many events of these sources come after the seqs. `event` is not considered."""
         later = self._store.counts(self._last, replace(self._chosen, after=after))
-        return sum(of.events for of in later) - sum(self._begun(seq) for seq in after.values())
+        return sum(of.events for of in later) - sum(self._begun(*position) for position in after.items())
 
-    def _begun(self, seq: int) -> int:
-        """Return how many events of the request with this one come up to it, if it has later ones, too."""
+    def _begun(self, source: str, seq: int) -> int:
+        """Return how many events of the source's request with this one come up to it, if it has later ones, too."""
         found = self._store.request_of(seq)
-        if found is None:
+        if found is None or found.source != source or not found.holds(seq + 1):
             return 0
-        first, count, at = found
-        is_chosen = self._chosen.since <= at < self._chosen.until
-        return seq - first + 1 if seq < first + count - 1 and is_chosen else 0
+        return seq - found.first + 1 if self._chosen.since <= found.at < self._chosen.until else 0
 
     def events(self, after: Mapping[str, int]) -> Iterator[StoredEvent]:
         """Yield the events of these sources after the seqs."""
         found = self._store.request_of(min(after.values(), default=0))
-        chosen, start = replace(self._chosen, after=after), found[0] - 1 if found else -1
+        chosen, start = replace(self._chosen, after=after), found.first - 1 if found else -1
         for row in self._store.blocks(start, self._last, chosen):
             yield from self._of_request(row, after[row.source], self._store.repeats(row.first, row.first + row.count))
 

@@ -17,7 +17,7 @@ from svctoolkit.sqlite import Connection
 _AT_ONCE = 32  # requests per query; one request may have megabytes
 _COLUMNS = ", ".join(selected(BlockRow))
 _NEXT = f"select {_COLUMNS} from blocks o where first > ? and first <= ? {{also}}order by first limit {_AT_ONCE}"
-_AT = "select first, count, at from blocks where first <= ? order by first desc limit 1"
+_AT = "select first, count, source, at from blocks where first <= ? order by first desc limit 1"
 _COUNTS = """select source, sum(count), min(at), max(at) from blocks where first <= ? {also}group by source
 order by min(first)"""
 _BOUNDS = "select coalesce(min(first), 0), coalesce(max(first), 0), coalesce(sum(count), 0) from blocks"
@@ -66,6 +66,18 @@ class Of(NamedTuple):
     until: float
 
 
+class StoredRequest(NamedTuple):
+    """One request and how many events it has. `first` is the seq of the first, `at` is in seconds since 1970."""
+
+    first: int
+    events: int
+    source: str
+    at: float
+
+    def holds(self, seq: int) -> bool:
+        return self.first <= seq < self.first + self.events
+
+
 class Archive:
     """The requests of a store, read-only. Its methods raise `StoreError`."""
 
@@ -98,11 +110,11 @@ class Archive:
         with _own_errors():
             return [Of(*row) for row in self._connection.execute(_COUNTS.format(also=also), (last, *values))]
 
-    def request_of(self, seq: int) -> tuple[int, int, float] | None:
-        """Return the first seq, the events and the time of the request with this event, or of the last one before."""
+    def request_of(self, seq: int) -> StoredRequest | None:
+        """Return the request with this event, or the last one before."""
         with _own_errors():
             row = self._connection.execute(_AT, (seq,)).fetchone()
-        return None if row is None else (int(row[0]), int(row[1]), float(row[2]))
+        return None if row is None else StoredRequest(*row)
 
     def repeats(self, first: int, end: int) -> frozenset[int]:
         """Return the seqs from `first` up to but excluding `end` of repeated events, among the routed ones."""
