@@ -660,6 +660,20 @@ def test_without_essential_layers_only_trusted_code_runs(tmp_path: Path, monkeyp
     assert kinds(outputs) == ["fine"]
 
 
+def test_a_worker_that_is_busy_when_its_pool_is_closed_ends_after_its_call() -> None:
+    """It is not kept for later calls: no other call may follow, and the process would stay."""
+    pool = Pool("python", 1)
+    loaded = transformations.load(SAME["python"], "python", workers=pool)
+    with pool.worker(loaded.program) as worker:
+        pool.close()
+        assert worker.alive
+
+    assert (worker.ended, worker.alive, pool.workers) == (True, False, 0)
+    assert kinds(loaded.run([{}], [{}])) == ["fine"]
+    pool.close()
+    assert pool.workers == 0
+
+
 def test_results_are_plain_json(pools: dict[str, Pool]) -> None:
     """Results can be written as JSON, whatever the code returned."""
     code = "export const transformEvent = () => ({ ['\\udfff']: '\\ud800', ['__proto__']: { a: 1 } })"

@@ -36,6 +36,7 @@ class Pool:
         self._free: list[Worker] = []  # least recently used first
         self._busy: dict[int, str] = {}  # program of each busy worker
         self._count = 0
+        self._closings = 0
         self._changed = threading.Condition()
         self._starter: ThreadPoolExecutor | None = None
         self._process = os.getpid()
@@ -51,6 +52,7 @@ class Pool:
 
         Raises `TransformationError`.
         """
+        closings = self._closings
         worker = None if fresh else self._take(program)
         if fresh:
             self._make_room()
@@ -73,7 +75,7 @@ class Pool:
                 worker.end()
             raise
         finally:
-            self._give_back(worker)
+            self._give_back(worker, closings)
 
     def _take(self, program: Program) -> Worker | None:
         """Return a free worker, or None if the caller may start one."""
@@ -163,12 +165,12 @@ class Pool:
         except TransformationError:  # killed while it started, or the machine was briefly out of memory
             return kind(self.language, memory, self._without)
 
-    def _give_back(self, worker: Worker | None) -> None:
+    def _give_back(self, worker: Worker | None, closings: int) -> None:
         with self._changed:
             self._busy.pop(id(worker), None)
             # Extra workers do not stay: they were for a moment when others hung.
-            if worker is not None and self._count > self.size:
-                worker.end()  # beyond `size`
+            if worker is not None and (self._count > self.size or closings != self._closings):
+                worker.end()  # beyond `size`, or the pool was closed meanwhile
             if worker is not None and not worker.ended:
                 self._free.append(worker)
             else:
@@ -176,8 +178,9 @@ class Pool:
             self._changed.notify()
 
     def close(self) -> None:
-        """End the free workers. A later call starts new ones."""
+        """End the free workers now, and the busy ones after their calls. A later call starts new ones."""
         with self._changed:
+            self._closings += 1
             if self._process == os.getpid():  # after a fork they belong to the parent
                 for worker in self._free:
                     worker.end()
