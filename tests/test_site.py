@@ -95,7 +95,7 @@ def test_code_is_highlighted(site: dict[Path, Page]) -> None:
     assert '<span class="nt">scenarios</span>' in texts["suites"]
     assert '<span class="w"> </span>' in texts["ci"]
     assert '<span class="kd">' in texts["recipes"]
-    assert 'data-label="use it for"' in texts["comparison"]
+    assert 'data-label="what it is for"' in texts["comparison"]
     assert 'data-label=""' in texts["commands"]
 
 
