@@ -22,7 +22,7 @@ from svctoolkit.server.web.operation import Handler, Operation, Parameter, Respo
 from svctoolkit.server.web.requests import read_object
 from svctoolkit.server.web.responses import Refusal, json_response
 from svctoolkit.server.worker import Engine
-from svctoolkit.workspace import TrackingPlan, Workspace, forward_key
+from svctoolkit.workspace import TrackingPlan, Workspace, forwarded_source
 
 _LOG = logging.getLogger("svctoolkit.workspace")
 _SECONDS = 0.5  # between two checks of the workspace file
@@ -75,9 +75,9 @@ class Control:
         if key in workspace.destinations:
             workspace.destinations[key].enabled = enabled
             return
-        for source in workspace.sources.values():
-            if source.forward is not None and forward_key(source.key) == key:
-                source.forward = replace(source.forward, enabled=enabled)
+        source = forwarded_source(key, workspace.sources)
+        if source is not None and source.forward is not None:
+            source.forward = replace(source.forward, enabled=enabled)
 
     def replace(self, new: Workspace) -> None:
         """Copy the content of `new` into the workspace. The object stays the same, so all its users see the change."""

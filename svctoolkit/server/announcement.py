@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from svctoolkit.server.inspect.overview import delivery_text
 from svctoolkit.server.plane import DataPlane
 from svctoolkit.transformations import first_notice, layers
 from svctoolkit.workspace import Source, Workspace
@@ -29,7 +30,6 @@ def banner(plane: DataPlane, token: str = "") -> str:
     shown = "as given" if plane.token_is_given else plane.token
     lines.append(f"  bearer token   {shown}  (also for /admin)")
     lines.append(f"  delivery       {_delivery(workspace)}")
-    lines += _forwards(workspace)
     lines += _simulated(plane)
     if any(transformation.function is None for transformation in workspace.transformations.values()):
         lines += _sandbox()
@@ -45,15 +45,7 @@ def banner(plane: DataPlane, token: str = "") -> str:
 
 
 def _delivery(workspace: Workspace) -> str:
-    return f"{workspace.delivery.mode}: {workspace.delivery_mode.describe(workspace.delivery_setting())}"
-
-
-def _forwards(workspace: Workspace) -> list[str]:
-    """Return which sources also go to a real data plane, whatever the delivery mode is."""
-    keys = [source.key for source in workspace.sources.values() if source.forward]
-    if not keys:
-        return []
-    return [f"  forward        {_names(keys)}: events are also sent to a real data plane"]
+    return f"{workspace.delivery.mode}: {delivery_text(workspace)}"
 
 
 def _simulated(plane: DataPlane) -> list[str]:

@@ -21,7 +21,7 @@ from svctoolkit.workspace._items import (
     file_secrets,
 )
 from svctoolkit.workspace._loaded import announce, on_load
-from svctoolkit.workspace._lookup import forward_key, forward_of, is_forward_key
+from svctoolkit.workspace._lookup import forward_key, forward_of, forwarded_source, is_forward_key
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._output import mask_output
 from svctoolkit.workspace._references import resolve as resolve_reference
@@ -70,6 +70,7 @@ __all__ = [
     "file_secrets",
     "forward_key",
     "forward_of",
+    "forwarded_source",
     "idle_settings_of",
     "is_forward_key",
     "load_env",

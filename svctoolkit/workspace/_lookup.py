@@ -50,8 +50,13 @@ def is_forward_key(key: str) -> bool:
 
 def forward_of(key: str, sources: Mapping[str, Source]) -> Forward | None:
     """Return the `forward` with this key among destinations; None if no source has it."""
-    source = sources.get(key.removeprefix(_FORWARD)) if is_forward_key(key) else None
+    source = forwarded_source(key, sources)
     return None if source is None else source.forward
+
+
+def forwarded_source(key: str, sources: Mapping[str, Source]) -> Source | None:
+    """Return the source whose `forward` has this key; it may have been removed from the source."""
+    return sources.get(key.removeprefix(_FORWARD)) if is_forward_key(key) else None
 
 
 def code_of(file: Path) -> str:

@@ -21,7 +21,7 @@ from svctoolkit.server.store.records import fate_counts
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Destination, Source, Workspace, forward_key
 
-_RUNS = 200
+_RUNS, _NAMED = 200, 12
 
 
 class Reload(Struct, frozen=True):
@@ -158,13 +158,21 @@ def workspace_state(engine: Engine, reload: Reload) -> Json:
     state = WorkspaceState(
         workspace.name,
         workspace.delivery.mode,
-        workspace.delivery_mode.describe(workspace.delivery_setting()),
+        delivery_text(workspace),
         iso(engine.clock()),
         reload,
         {"received": counts.received, "rejected": counts.rejected, "repeated": counts.repeated},
         sources,
     )
     return _masked(engine, state)
+
+
+def delivery_text(workspace: Workspace) -> str:
+    """Describe where requests go: by the delivery mode, and those of sources with `forward` whatever it is."""
+    text = workspace.delivery_mode.describe(workspace.delivery_setting())
+    keys = [source.key for source in workspace.sources.values() if source.forward]
+    names = ", ".join(keys[:_NAMED]) + (", ..." if len(keys) > _NAMED else "")
+    return f"{text}; a real data plane also gets the events of {names}" if keys else text
 
 
 def _forward(engine: Engine, source: Source, fates: Mapping[str, Mapping[str, int]]) -> ForwardState | None:

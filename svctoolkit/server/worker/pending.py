@@ -11,7 +11,7 @@ from threading import Lock
 from svctoolkit.server.store.work import Work
 from svctoolkit.server.worker.task import Task
 from svctoolkit.server.worker.waiting import WaitingUsers
-from svctoolkit.workspace import Workspace, forward_of
+from svctoolkit.workspace import Workspace, forwarded_source
 
 
 class Pending:
@@ -118,8 +118,12 @@ class Pending:
 
     def is_paused(self, destination: str) -> bool:
         """Whether the destination is disabled, so that its events wait."""
-        target = self._workspace.destinations.get(destination) or forward_of(destination, self._workspace.sources)
-        return target is not None and not target.enabled
+        target = self._workspace.destinations.get(destination)
+        if target is not None:
+            return not target.enabled
+        source = forwarded_source(destination, self._workspace.sources)
+        # Without `forward`, too: it is off on a machine without its secrets, and its events must not fail there.
+        return source is not None and (source.forward is None or not source.forward.enabled)
 
     def by_destination(self, run: str | None = None) -> dict[str, int]:
         """Return the number of pending events of a run (or of all) by destination, including disabled ones."""

@@ -163,7 +163,7 @@ function options(select, keys) {
 
 /** Describe events that could not be forwarded to another data plane yet. */
 const lost = ({ sources }) => sources.filter((source) => source.forward?.problem).map(({ key, forward }) =>
-  `Source ${key}: ${forward.waiting} events wait to be forwarded: ${forward.problem}`);
+  `Source ${key}: ${forward.waiting} ${forward.waiting === 1 ? "event waits" : "events wait"} to be forwarded: ${forward.problem}`);
 
 /** Show what to do when there are no events. */
 function empty(workspace) {

@@ -151,7 +151,8 @@ class Forwarding:
         if reply.response is None:
             return Verdict("retry", self._masker.text(str(reply.record.error)))
         verdict = judge(reply.response, self._clock().timestamp())
-        return verdict._replace(reason=self._masker.text(verdict.reason))
+        reason = verdict.reason and f"the data plane answered {verdict.reason}"
+        return verdict._replace(reason=self._masker.text(reason))
 
     def _outcome(self, reply: Reply, verdict: Verdict, task: Task, record: Exchange, place: int) -> Outcome:
         if verdict.kind in ("accepted", "refused"):
