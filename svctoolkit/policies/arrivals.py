@@ -10,6 +10,7 @@ import msgspec
 
 from svctoolkit import personal
 from svctoolkit.json_types import Json
+from svctoolkit.policies.scalars import scalar_at
 from svctoolkit.results.texts import open_json, open_texts, with_raw_texts
 from svctoolkit.simulations import Loss
 
@@ -70,6 +71,12 @@ class Arrival:
         return [open_texts(payload) for payload in self.payloads]
 
 
+def endpoint_of(payload: Json) -> str:
+    """Return the address of a request; empty for a payload without one."""
+    address = payload.get("endpoint") if isinstance(payload, dict) else None
+    return address if isinstance(address, str) else ""
+
+
 class Sent:
     """What the events of a batch become at one destination: payloads and losses, by the position of the event.
 
@@ -80,6 +87,7 @@ class Sent:
         self._destination = destination
         self.payloads, self.losses = payloads, losses
         self._searched: dict[frozenset[str], set[int]] = {}
+        self._scalars: dict[str, dict[int, bytes]] = {}
 
     def arrival(self, position: int) -> Arrival | None:
         """Return what arrived of an event; None if nothing did."""
@@ -95,6 +103,18 @@ class Sent:
             return [*lines] if have_json else [line or None for line in lines]
         opened = [open_json(line) if b"\\" in line else line for line in lines]
         return [line if line and b"\\" not in line else None for line in opened]
+
+    def scalar(self, position: int, steps: str) -> bytes:
+        """Return the JSON of a scalar of an event, as `scalar_at` does. Policies about the same value search once."""
+        known = self._scalars.setdefault(steps, {})
+        if position not in known:
+            known[position] = scalar_at(self.plain[position], steps)
+        return known[position]
+
+    @cached_property
+    def endpoints(self) -> list[list[str]]:
+        """The addresses of the requests of each event; empty for payloads without one."""
+        return [[*map(endpoint_of, payloads)] for payloads in self.payloads]
 
     def search(self) -> None:
         """Make the JSON now, while the payloads are still in the CPU cache."""

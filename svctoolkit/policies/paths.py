@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import islice
 
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
 from svctoolkit.policies.arrivals import Arrival
+from svctoolkit.policies.scalars import is_nothing, scalar_at
 from svctoolkit.results.lineage import Path, dotted_path
 from svctoolkit.results.texts import content_of, open_texts
 
 _MOST = 20_000  # leaves of a payload
 _NESTED = (dict, list)
 _OPENING = frozenset("{[ \t\r\n")  # how a text that is JSON can begin
-_NAME = re.compile(r"[A-Za-z0-9_$-]+")
-_TEXT = re.compile(rb'"[^"]*"')
-_NOTHING = (b"null", b'""')
-_BRACE = re.compile(rb"[{}]")
-_SCALAR = re.compile(rb'\s*(""|"[^"]?|[^"{\[,}\]\s]+)')
 
 
 def general_path(path: Path) -> str:
@@ -59,7 +54,7 @@ def named_leaves(
         yield path, name, owner, value
 
 
-def texts_with(value: Json, marks: Sequence[str], path: Path = ()) -> Iterator[tuple[Path, str, str, str]]:
+def texts_with(value: Json, marks: re.Pattern[str], path: Path = ()) -> Iterator[tuple[Path, str, str, str]]:
     """Yield what `named_leaves` yields of texts that have one of these marks.
 
     Paths are made for these only, so it takes a fraction of the time.
@@ -71,16 +66,15 @@ def texts_with(value: Json, marks: Sequence[str], path: Path = ()) -> Iterator[t
     for step, inner in pairs:
         kind = type(inner)
         if kind is str:
-            may_be_json = inner[:1] in _OPENING and "\\" in inner
-            if may_be_json or any(mark in inner for mark in marks):
+            if marks.search(inner) or (inner[:1] in _OPENING and "\\" in inner):
                 yield from _texts_in(inner, marks, (*path, step))
         elif kind not in LEAVES and inner:
             yield from texts_with(inner, marks, (*path, step))
 
 
-def _texts_in(text: str, marks: Sequence[str], path: Path) -> Iterator[tuple[Path, str, str, str]]:
-    content = open_texts(text)
-    if content is not text:
+def _texts_in(text: str, marks: re.Pattern[str], path: Path) -> Iterator[tuple[Path, str, str, str]]:
+    content = content_of(text)
+    if content is not None:
         yield from texts_with(content, marks, path)
         return
     names = ["", "", *(step for step in path if isinstance(step, str) and not step.isdigit())]
@@ -127,66 +121,9 @@ def _collect(value: Json, path: tuple[str, ...], last: str, found: list[tuple[tu
         found.append((path, value))
 
 
-@lru_cache(maxsize=1024)
-def _members(steps: str) -> list[bytes]:
-    """Return the steps of a place as they are written in JSON; empty if they may be written in another way."""
-    names = steps.split(".")
-    return [f'"{name}":'.encode() for name in names] if all(map(_NAME.fullmatch, names)) else []
-
-
 def has_value(arrival: Arrival, steps: str) -> bool:
     """Return whether a value at these steps is neither null nor an empty text."""
-    scalar = _scalar_at(arrival.plain, steps)
+    scalar = scalar_at(arrival.plain, steps)
     if scalar:
-        return scalar not in _NOTHING
+        return not is_nothing(scalar)
     return any(value not in (None, "") for _, value in values_at(arrival, steps))
-
-
-def has_scalar(plain: bytes | None, steps: str) -> bool:
-    """Return whether a search finds a value at these steps that is neither null nor an empty text.
-
-    `plain` is that of an `Arrival`. If nothing is found, the payloads have to be opened.
-    """
-    scalar = _scalar_at(plain, steps)
-    return bool(scalar) and scalar not in _NOTHING
-
-
-def number_at(plain: bytes | None, steps: str) -> float | None:
-    """Return the number at these steps if it can be read without opening the payloads; else None."""
-    try:
-        return float(_scalar_at(plain, steps))
-    except ValueError:
-        return None
-
-
-def _is_directly_inside(between: bytes) -> bool:
-    """Return whether the JSON between two members opens one object and never closes it."""
-    if not between.startswith(b"{"):  # the first member has no object: the other is in one that follows
-        return False
-    if between.find(b"{", 1) < 0 and b"}" not in between:
-        return True
-    depth = 0
-    for brace in _BRACE.findall(_TEXT.sub(b"", between)):
-        depth += 1 if brace == b"{" else -1
-        if depth < 1:
-            return False
-    return depth == 1
-
-
-def _scalar_at(plain: bytes | None, steps: str) -> bytes:
-    """Return the JSON of a scalar at these steps (of a text, its beginning), if it is found by a search for them.
-
-    Empty if there are several such members, or none: the payloads have to be opened then.
-    """
-    if plain is None:
-        return b""
-    members, start = _members(steps), 0
-    for member in members:
-        at = plain.find(member)
-        if at < start or plain.find(member, at + 1) >= 0:
-            return b""
-        if start and not _is_directly_inside(plain[start:at]):
-            return b""
-        start = at + len(member)
-    scalar = _SCALAR.match(plain, start) if members else None
-    return scalar[1] if scalar else b""

@@ -9,7 +9,8 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
-from svctoolkit.policies.paths import has_value, number_at, values_at
+from svctoolkit.policies.paths import has_value, values_at
+from svctoolkit.policies.scalars import scalar_at
 from svctoolkit.policies.shares import share
 
 
@@ -22,7 +23,9 @@ def make(options: Json) -> ScreenedCheck:
     def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         by_key = {arrival.destination: arrival for arrival in arrivals}
         wanted = [(by_key[destination], steps) for destination, steps in places if destination in by_key]
-        if len(wanted) < 2 or _are_alike_numbers([(arrival.plain, steps) for arrival, steps in wanted], tolerance):
+        if len(wanted) < 2 or _are_alike_numbers(
+            [scalar_at(arrival.plain, steps) for arrival, steps in wanted], tolerance
+        ):
             return
         if on is not None and not has_value(Arrival("", [event]), on):
             return
@@ -34,9 +37,9 @@ def make(options: Json) -> ScreenedCheck:
             yield from _differences(found, tolerance)
 
     def screen(events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
-        columns = [(sent[key].plain, steps) for key, steps in places if key in sent]
-        for position in range(len(events)):
-            if not _are_alike_numbers([(plain[position], steps) for plain, steps in columns], tolerance):
+        wanted = [(sent[key], steps) for key, steps in places if key in sent]
+        for position in range(len(events)) if len(wanted) > 1 else ():
+            if not _are_alike_numbers([of.scalar(position, steps) for of, steps in wanted], tolerance):
                 yield position
 
     def early(key: str, sent: Sent) -> None:
@@ -46,13 +49,13 @@ def make(options: Json) -> ScreenedCheck:
     return ScreenedCheck(check, screen, early)
 
 
-def _are_alike_numbers(wanted: Sequence[tuple[bytes | None, str]], tolerance: float) -> bool:
-    """Return whether all values can be read as numbers without opening payloads, and agree: as nearly always."""
-    first = number_at(*wanted[0])
-    if first is None:
+def _are_alike_numbers(scalars: Sequence[bytes], tolerance: float) -> bool:
+    """Return whether all scalars that a search has found are numbers, and agree: as nearly always."""
+    try:
+        first, *others = map(float, scalars)
+    except ValueError:  # a text, or nothing was found
         return False
-    others = (number_at(*one) for one in wanted[1:])
-    return all(other is not None and _alike(first, other, tolerance) for other in others)
+    return all(_is_close(first, other, tolerance) for other in others)
 
 
 def _differences(found: Sequence[tuple[str, str, Json]], tolerance: float) -> Iterator[Finding]:
@@ -67,6 +70,10 @@ def _alike(one: Any, other: Any, tolerance: float) -> bool:
     first, second = _number(one), _number(other)
     if first is None or second is None:
         return bool(one == other)
+    return _is_close(first, second, tolerance)
+
+
+def _is_close(first: float, second: float, tolerance: float) -> bool:
     return abs(first - second) <= tolerance * max(abs(first), abs(second))
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
-from svctoolkit.policies.arrivals import Arrival, Sent
+from svctoolkit.policies.arrivals import Arrival, Sent, endpoint_of
 
 
 def make(options: Json) -> ScreenedCheck:
@@ -22,25 +22,22 @@ def make(options: Json) -> ScreenedCheck:
 
     def check(_event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         for arrival in arrivals:
-            for address in filter(None, map(_address, arrival.payloads)):
+            for address in filter(None, map(endpoint_of, arrival.payloads)):
                 host = _host(address)
                 if not is_allowed(host):
                     yield Finding(arrival.destination, "endpoint", f"goes to {host}", address)
 
     def screen(_events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
         for of in sent.values():
-            addresses = [[*map(_address, payloads)] for payloads in of.payloads]
-            used = {address for of_event in addresses for address in of_event}
+            used = {address for of_event in of.endpoints for address in of_event}
             bad = {address for address in used if address and not is_allowed(_host(address))}
             if bad:
-                yield from (position for position, of_event in enumerate(addresses) if not bad.isdisjoint(of_event))
+                yield from (position for position, of_event in enumerate(of.endpoints) if not bad.isdisjoint(of_event))
 
-    return ScreenedCheck(check, screen)
+    def early(_key: str, sent: Sent) -> None:
+        _ = sent.endpoints
 
-
-def _address(payload: Json) -> str:
-    address = payload.get("endpoint") if isinstance(payload, Mapping) else None
-    return address if isinstance(address, str) else ""
+    return ScreenedCheck(check, screen, early)
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,8 @@ from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
-from svctoolkit.policies.paths import has_scalar, has_value
+from svctoolkit.policies.paths import has_value
+from svctoolkit.policies.scalars import is_nothing
 
 
 def make(options: Json) -> ScreenedCheck:
@@ -24,11 +25,12 @@ def make(options: Json) -> ScreenedCheck:
                     yield Finding(arrival.destination, steps, "is missing")
 
     def screen(events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
-        columns = [(sent[key].plain, places) for key, places in at.items() if key in sent]
+        wanted = [(sent[key], steps) for key, places in at.items() if key in sent for steps in places]
         for position, event in enumerate(events):
             if name is not None and Event(event).name != name:
                 continue
-            if not all(has_scalar(plain[position], steps) for plain, places in columns for steps in places):
+            scalars = [of.scalar(position, steps) for of, steps in wanted]
+            if not all(scalars) or any(map(is_nothing, scalars)):
                 yield position
 
     def early(key: str, sent: Sent) -> None:
