@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import HttpRequest, HttpResponse
 from svctoolkit.delivery.faults import Errors, Faults
-from svctoolkit.errors import UnsetVariables
+from svctoolkit.errors import InvalidWorkspace, UnsetVariables
 from svctoolkit.secrets import Secret
 from svctoolkit.server import Answer as PlaneAnswer
 from svctoolkit.server import Backoff
@@ -278,6 +278,26 @@ def test_scripted_answers_and_faults_come_before_the_network() -> None:
         assert (scripted.status, attempts, requests) == (200, [(1, 503), (2, 200)], 1)
         assert (replayed, receiver.ids) == (1, ["m1", "m2"])
         assert fates(plane) == [("m1", "delivered"), ("m2", "delivered")]
+
+
+def test_the_workspace_file_may_name_faults_and_rates_for_it() -> None:
+    """By its key, like those of a destination; the name of an unknown source is an error."""
+    more = """
+faults: {profiles: {flaky: {errors: {share: 1, statuses: [429]}}}, destinations: {"forward:web": flaky}}
+delivery: {throttle: {"forward:web": {limit: 5, seconds: 0.01}}}
+"""
+    environ = {"REAL_KEY": "r3al-k3y", "REAL_URL": "https://real.example"}
+    with DataPlane(
+        Workspace.loads(FILE.format(more="") + more, environ=environ), listen=False, backoff=Backoff(scale=0.001)
+    ) as plane:
+        send(plane, events(20))
+        plane.drain(60)
+        carried = [len(d.events) for d in plane.deliveries if d.destination == KEY]
+
+        assert {status for _, status in fates(plane)} == {"dead"}
+        assert max(carried) <= 5
+    with pytest.raises(InvalidWorkspace, match="unknown destination 'forward:wob'"):
+        Workspace.loads(FILE.format(more="") + more.replace("forward:web", "forward:wob"), environ=environ)
 
 
 def test_a_bad_event_is_refused_alone() -> None:
