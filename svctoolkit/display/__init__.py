@@ -15,7 +15,20 @@ from svctoolkit.display._document import document
 from svctoolkit.display._excerpt import Excerpt
 from svctoolkit.display._exchange import exchange
 from svctoolkit.display._flow import flow
-from svctoolkit.display._html import Html, Kind, box, bundle, columns, fragment, html, more, page, quantity, section
+from svctoolkit.display._html import (
+    Html,
+    Kind,
+    box,
+    bundle,
+    columns,
+    fragment,
+    heading,
+    html,
+    more,
+    page,
+    quantity,
+    section,
+)
 from svctoolkit.display._lights import Leaf, Lights
 from svctoolkit.display._strip import Status, Step, status, strip
 from svctoolkit.display._style import PICTURE_STYLE, STYLE
@@ -43,6 +56,7 @@ __all__ = [
     "facts",
     "flow",
     "fragment",
+    "heading",
     "html",
     "message",
     "more",

@@ -41,9 +41,17 @@ def fragment(*blocks: object) -> Html:
     return Html(f'<div class="svc">{join(blocks)}</div>')
 
 
-def section(title: object, *blocks: object, level: int = 4) -> Html:
-    """The parts under a small heading of this level."""
-    return Html(f'<section><h{level} class="title">{html(title)}</h{level}>{join(blocks)}</section>')
+def heading(title: object) -> Html:
+    """A small heading. It looks like one of level 4, also where styles are removed, as on GitHub.
+
+    In the outline it has level 2: notebooks and reports have a title before it, and perhaps nothing in between.
+    """
+    return Html(f'<h4 class="title" aria-level="2">{html(title)}</h4>')
+
+
+def section(title: object, *blocks: object) -> Html:
+    """The parts under a small heading."""
+    return Html(f"<section>{heading(title)}{join(blocks)}</section>")
 
 
 def columns(*blocks: object) -> Html:

@@ -116,6 +116,7 @@ border:1px solid var(--line);border-top:3px solid var(--p,var(--line));border-ra
 .svc~.svc{margin-top:10px}
 .svc :is(section,div,p,pre,ol,details,table)+:is(section,div,p,pre,ol,details){margin-top:10px}
 """
+# Below 620 px, wide pictures scroll: shrunk to a phone, their labels of 12 px would have 6.
 _PICTURES = """
 .svc figure.picture{margin:0 0 10px;max-width:860px}
 .svc *+figure.picture{margin-top:10px}

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,23 @@ def test_stored_outputs_tell_the_story(notebook: Path) -> None:
     assert [output for cell in cells for output in cell if output["output_type"] == "error"] == []
     assert [secret for secret in SECRETS if secret in json.dumps(cells)] == []
     assert len(notebook.read_bytes()) < 500_000
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_headings_skip_no_level(notebook: Path) -> None:
+    """Those of the text and of displays together: screen readers go from one to the next (axe's `heading-order`)."""
+    levels, of_displays = [0], 0
+    for cell in json.loads(notebook.read_text("utf-8"))["cells"]:
+        if cell["cell_type"] == "markdown":
+            levels += [len(found) for found in re.findall(r"^(#+) ", "".join(cell["source"]), re.MULTILINE)]
+        for output in cell.get("outputs", ()):
+            shown = "".join(output.get("data", {}).get("text/html", ""))
+            found = re.findall(r"<h([1-6])(?:[^<>]*aria-level=.(\d))?", shown)
+            levels += [int(stated or tag) for tag, stated in found]
+            of_displays += len(found)
+
+    assert [pair for pair in pairwise(levels) if pair[1] > pair[0] + 1] == []
+    assert of_displays or notebook.stem.startswith("13_")
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=named)

@@ -230,7 +230,7 @@ def bar(*children: Any) -> Any:
 # Any: widgets, which have no types
 def card(title: str, *children: Any) -> Any:
     """Parts stacked in a frame with a heading."""
-    widget = ipywidgets.VBox([html(f'<h4 class="svc-title">{escape(title)}</h4>'), *children])
+    widget = ipywidgets.VBox([html(f'<h4 class="svc-title" aria-level="2">{escape(title)}</h4>'), *children])
     widget.add_class("svc-card")
     return widget
 

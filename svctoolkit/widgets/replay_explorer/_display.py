@@ -84,7 +84,7 @@ def details(trials: Sequence[Trial], *, saved: bool = False) -> Html:
     """
     heads, payloads = [], []
     for trial in trials:
-        title = [Html(f"<h4 class='title'>{display.html(trial.title)}</h4>")] if trial.title else []
+        title = [display.heading(trial.title)] if trial.title else []
         heads.append(display.page(*title, *_fate(trial)))
         if trial.result is None:
             payloads.append(display.page(*title, display.tree(trial.event, "event")) if trial.event else Html(""))
