@@ -75,6 +75,53 @@ def test_spans_of_an_event(traced: DataPlane, exporter: InMemorySpanExporter) ->
     assert all(span.start_time <= span.end_time for span in spans)
 
 
+@pytest.mark.parametrize("destination", ["hook", "amplitude", "slow"])
+@pytest.mark.parametrize("language", ["python", "javascript"])
+def test_stages_have_spans(exporter: InMemorySpanExporter, destination: str, language: str) -> None:
+    """The user's code and the mapping, once for each event and within `process`: also of events without a request.
+
+    For a recorder, a type whose events share requests, and an event that is sent again.
+    """
+    codes = {
+        "python": "def transformEvent(event, metadata):\n    return event if event['userId'] != 'dropped' else None",
+        "javascript": "export function transformEvent(event) { return event.userId == 'dropped' ? null : event; }",
+    }
+    workspace = Workspace()
+    workspace.transformation("code", code=codes[language], language=language)
+    kind = "AM" if destination == "amplitude" else "WEBHOOK"
+    config = {"apiKey": "k", "webhookUrl": "https://hook.example/in"}
+    workspace.destination(destination, kind, config=config, transformation="code")
+    workspace.destination("plain", "WEBHOOK", config={"webhookUrl": "https://plain.example/in"})
+    workspace.source("web", write_key="web-key", destinations=[destination, "plain"])
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0), traces=provider) as plane:
+        if destination == "slow":
+            plane.script("slow", Answer(503), Answer(503), Answer(200))
+        batch = [{**EVENT, "userId": user, "messageId": user} for user in ("u1", "dropped", "u2")]
+        plane.ingest("POST", "/v1/batch", headers=basic("web-key"), body=json.dumps({"batch": batch}).encode())
+        plane.drain(60)
+    spans = exporter.get_finished_spans()
+    by_id = {span.context.span_id: span for span in spans}
+    stages = {
+        (ways.attributes["svctoolkit.seq"], ways.attributes["svctoolkit.destination"]): sorted(
+            span.name for span in spans if span.parent and span.parent.span_id == process.context.span_id
+        )
+        for process in spans
+        if process.name == "process" and (ways := by_id[process.parent.span_id])
+    }
+    within = [(span, by_id[span.parent.span_id]) for span in spans if span.name.endswith("_transform")]
+
+    assert stages == {
+        **{(seq, destination): ["dest_transform", "user_transform"] for seq in (1, 3)},
+        (2, destination): ["user_transform"],
+        **{(seq, "plain"): ["dest_transform"] for seq in (1, 2, 3)},
+    }
+    assert len([span for span in spans if span.name == "process"]) == 6
+    assert all(outer.start_time <= span.start_time <= span.end_time <= outer.end_time for span, outer in within)
+    assert sum(span.end_time - span.start_time for span, _ in within) > 0
+
+
 def test_spans_show_nothing_of_an_event(traced: DataPlane, exporter: InMemorySpanExporter) -> None:
     """Neither personal data nor settings: their attributes are keys, numbers and statuses."""
     traced.workspace.destinations["crm"].config["webhookUrl"] = "https://hook.example/in?token=s3cr3t-t0ken-1"
@@ -173,6 +220,8 @@ def test_spans_are_exported_over_otlp(workspace: Workspace, monkeypatch: pytest.
     assert sorted(server.spans) == [  # type: ignore[attr-defined]
         "deliver crm",
         "deliver mail",
+        "dest_transform",
+        "dest_transform",
         "ingest",
         "process",
         "process",

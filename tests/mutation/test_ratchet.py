@@ -194,7 +194,7 @@ def test_ctrl_c_reports_what_was_done(shop: Path) -> None:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=other, text=True, start_new_session=True)
     os.close(other)
     shown = ""
-    while not re.search(r"\] [1-9]\d*/\d+ changes, about \d+ s left", shown):
+    while not re.search(r"\] [1-9]\d*/\d+ changes, about [\d.]+ \w+ left", shown):
         shown += os.read(terminal, 1000).decode()
     os.kill(process.pid, signal.SIGINT)
     out, _ = process.communicate(timeout=120)

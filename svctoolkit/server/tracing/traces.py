@@ -2,8 +2,13 @@
 
     ingest                  the request of a client; its parent is the client's span
       deliver crm           from the ingestion until the fate of the event at a destination
-        process             routing, transformation and mapping, until the first request
+        process             routing, the stages before the first request, and waiting for earlier events of the user
+          user_transform    the user's code
+          dest_transform    the mapping
         send_to_destination each request with its answer
+
+How long a stage takes is measured; where it is within `process` is not, so stages are drawn directly before its end.
+What events share, such as one call of the user's code, counts for each in equal parts.
 
 Their attributes have keys of the workspace, numbers and statuses: nothing of an event, a setting or a URL.
 """
@@ -14,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from threading import Lock
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from svctoolkit.server.store.schema import Delivery, Fate
 from svctoolkit.server.tracing.contexts import TraceContext, TraceContexts, parse_traceparent
@@ -28,6 +33,14 @@ _Attributes: TypeAlias = Mapping[str, str | int]
 _MOST_OPEN = 100_000
 _FAILURES = ("failed", "dead")
 _NANOSECONDS = 1_000_000_000
+_STAGES = ("user_transform", "dest_transform")
+
+
+class Worked(Protocol):
+    """An event at a destination. `spent`: the milliseconds of its stages before the first request, where known."""
+
+    seq: int
+    spent: Mapping[str, float] | None
 
 
 class Traces:
@@ -38,6 +51,7 @@ class Traces:
         self._tracer = None if provider is None else provider.get_tracer("svctoolkit")
         self._contexts, self._lock = TraceContexts(), Lock()
         self._open: OrderedDict[tuple[int, str], Span] = OrderedDict()
+        self._spent: OrderedDict[tuple[int, str], Mapping[str, float]] = OrderedDict()
 
     @property
     def is_exporting(self) -> bool:
@@ -72,6 +86,20 @@ class Traces:
         known = self._contexts.of(seq)
         return known[0].trace_id if known else ""
 
+    def spend(self, destination: str, events: Iterable[Worked]) -> None:
+        """Note how long the stages of events took at a destination, before `settle` records what came of them.
+
+        Sets their `spent` to None, so that nothing is noted twice.
+        """
+        if self._tracer is None:
+            return
+        with self._lock:
+            for event in events:
+                if event.spent is not None:
+                    self._spent[event.seq, destination], event.spent = event.spent, None
+            while len(self._spent) > _MOST_OPEN:
+                self._spent.popitem(last=False)
+
     def settle(self, deliveries: Iterable[Delivery], fates: Iterable[Fate]) -> None:
         """Record attempts, and the fates of events."""
         if self._tracer is None:
@@ -90,9 +118,10 @@ class Traces:
             return
         ended = delivery.at.timestamp()
         began, context = ended - delivery.milliseconds / 1000, set_span_in_context(parent)
-        if delivery.attempt == 1 and delivery.part == 0 and (known := self._contexts.of(delivery.seq)):
-            processing = self._tracer.start_span("process", context=context, start_time=_nanoseconds(known[1]))
-            processing.end(_nanoseconds(max(began, known[1])))
+        if delivery.attempt == 1 and delivery.part == 0:
+            self._process(delivery.seq, delivery.destination, began, context)
+        with self._lock:
+            self._spent.pop((delivery.seq, delivery.destination), None)  # what a repeated mapping took
         about: dict[str, str | int] = {
             "destination": delivery.destination,
             "attempt": delivery.attempt,
@@ -110,12 +139,36 @@ class Traces:
             span.set_status(Status(StatusCode.ERROR))
         span.end(_nanoseconds(ended))
 
+    def _process(self, seq: int, destination: str, ended: float, context: Context) -> None:
+        """Record what happened to an event before its first request, or its fate without one."""
+        from opentelemetry.trace import set_span_in_context
+
+        with self._lock:
+            spent = self._spent.pop((seq, destination), {})
+        known = self._contexts.of(seq)
+        if known is None or self._tracer is None:
+            return
+        arrived = known[1]
+        ended = max(ended, arrived)
+        process = self._tracer.start_span("process", context=context, start_time=_nanoseconds(arrived))
+        within, until = set_span_in_context(process), ended
+        for stage in reversed([stage for stage in _STAGES if stage in spent]):
+            since = max(arrived, until - spent[stage] / 1000)
+            span = self._tracer.start_span(stage, context=within, start_time=_nanoseconds(since))
+            span.end(_nanoseconds(until))
+            until = since
+        process.end(_nanoseconds(ended))
+
     def _end(self, fate: Fate) -> None:
-        from opentelemetry.trace import Status, StatusCode
+        from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
         span = self._delivery_span(fate.seq, fate.destination, fate.run)
         if span is None:
             return
+        with self._lock:
+            is_processed = (fate.seq, fate.destination) not in self._spent
+        if not is_processed:  # it ended before any request: dropped by the user's code, or refused by the mapping
+            self._process(fate.seq, fate.destination, fate.at.timestamp(), set_span_in_context(span))
         with self._lock:
             self._open.pop((fate.seq, fate.destination), None)
         about: dict[str, str | int] = {

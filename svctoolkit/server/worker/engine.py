@@ -118,7 +118,7 @@ class Engine:
             knobs,
             still=advance_clock is not None,
         )
-        self._pump = Pump(pipeline, attempts, self.pending, self.clock, knobs, masked=store.path is not None)
+        self._pump = Pump(pipeline, attempts, self.pending, self.clock, knobs, traces, masked=store.path is not None)
         self._router = Router(work, self.workspace, self._pump, self._deliver, knobs, self._asked)
         pipeline.recorder.sleep = self._deliveries.sleep
         self.faults = pipeline.faults

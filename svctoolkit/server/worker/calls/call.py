@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from time import perf_counter
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -105,8 +106,12 @@ class Call:
     def _map(self, mapping: DestinationMapping, jobs: Sequence[Job]) -> list[_Batch]:
         contexts = [self._context(job) for job in jobs]
         events = [(place, job.event) for place, job in enumerate(jobs)]
+        started = perf_counter()
         # Mappings may group by kind; requests must leave in the order of their first job.
         results = sorted(mapping.batches(events, contexts), key=lambda result: min(result.jobs))
+        milliseconds = (perf_counter() - started) * 1000 / len(jobs)
+        for job in jobs:
+            job.task.spent = {**(job.task.spent or {}), "dest_transform": milliseconds}
         # A mapping that forgets a job would leave its event pending forever, one that repeats it would send it twice.
         if sorted(place for result in results for place in result.jobs) != list(range(len(jobs))):
             raise AssertionError("the mapping's batches do not have each job once")

@@ -87,6 +87,7 @@ def _prepare(
 ) -> Outcome | None:
     task.transformed, task.losses = transformed, losses_of([result.losses for result in results])
     task.output = None
+    task.spent = {**_spent(results, route), **(task.spent or {})}  # a sandbox's code has run already
     # Kept with the task: a retry sends the same jobs and does not run the user's code again.
     task.jobs = [job for result in results for job in _jobs(task, result, route)]
     fates = (refusal_fate(result) for result in results)
@@ -95,6 +96,17 @@ def _prepare(
     if task.jobs:
         return None
     return Outcome(*fate_of_results(results, route, sends=False))
+
+
+def _spent(results: Sequence[EventResult], route: Route) -> dict[str, float]:
+    """Return the milliseconds of one event by stage."""
+    of_outputs = [result.milliseconds for result in results]
+    spent = {}
+    if route.transformation is not None and of_outputs:
+        spent["user_transform"] = of_outputs[0].get("user_transform", 0.0)
+    if mapped := [of["dest_transform"] for of in of_outputs if "dest_transform" in of]:
+        spent["dest_transform"] = sum(mapped)
+    return spent
 
 
 def transformed_events(

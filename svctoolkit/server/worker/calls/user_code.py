@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter
 
 from svctoolkit.delivery import calling
 from svctoolkit.json_types import Json
@@ -52,8 +53,11 @@ def _groups(tasks: Sequence[Task], route: Route) -> Iterator[Sequence[Task]]:
 def _run(tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Json]], route: Route, source: Source | None) -> None:
     if not tasks:
         return
+    started = perf_counter()
     with calling(tasks[0].run, route.destination.key):
         outputs = user_transform.run([events[task] for task in tasks], route, source) or ()
+    spent = {"user_transform": (perf_counter() - started) * 1000 / len(tasks)}
     for task, output in zip(tasks, outputs, strict=True):
+        task.spent = spent
         # Without siblings from now on: a retry must not run the code for the other events again.
         task.output, task.siblings = output, None

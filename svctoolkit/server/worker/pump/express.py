@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from time import perf_counter
 from typing import Any
 
 from msgspec import Struct
@@ -79,6 +80,7 @@ class Express:
         behind: set[str] = set()
         ready: list[_Ready] = []
         context = self._pipeline.context_of(self.route)  # with the current tokens of its account
+        started = perf_counter()
         for task, event in call.items():
             made = None if task.owner in behind else self._make(task, event, context)
             if made is None:
@@ -86,6 +88,10 @@ class Express:
                 others[task] = event
             else:
                 ready.append(made)
+        if ready:
+            milliseconds = (perf_counter() - started) * 1000 / len(call)
+            for one in ready:
+                one.task.spent = {**(one.task.spent or {}), "dest_transform": milliseconds}
         sent = [(one.request, one.response, (one.message_id,)) for one in ready if one.request and one.response]
         if sent and not self._recorder.record(sent, destination=self.route.destination.key, run=ready[0].task.run):
             return [], [], dict(call)  # somebody has configured an answer just now

@@ -22,6 +22,7 @@ from svctoolkit.plans import change_event
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.schema import Fate
 from svctoolkit.server.store.work import SentRequest
+from svctoolkit.server.tracing import Traces
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.pending import Pending
@@ -62,12 +63,13 @@ class Pump:
         pending: Pending,
         clock: Callable[[], datetime],
         knobs: Knobs,
+        traces: Traces,
         *,
         masked: bool,
     ) -> None:
         """`masked`: see `Attempts`."""
         self._pipeline, self._attempts, self._pending = pipeline, attempts, pending
-        self._clock, self._knobs, self._masked = clock, knobs, masked
+        self._clock, self._knobs, self._traces, self._masked = clock, knobs, traces, masked
         self._code = QuickCode()
         self._quick = QuickDestinations(pipeline, pending.is_paused, lambda key: self._code.may_run(key))
         self._express: dict[str, tuple[tuple[object, ...], Express | None]] = {}
@@ -141,6 +143,7 @@ class Pump:
         if express is None:
             return call
         fates, requests, others = express.deliver(call, self._clock(), len(pumped.requests))
+        self._traces.spend(key, (task for task in call if task not in others))
         pumped.fates += fates
         pumped.requests += requests
         return others
@@ -164,6 +167,7 @@ class Pump:
         pauses: dict[str, float] = {}
         for step in self._attempts([*call], call, key):
             ended = self._clock().timestamp()
+            self._traces.spend(key, (task for task, _ in step.outcomes))
             of_step: dict[tuple[int, float | None], float] = {}
             results = []
             for task, outcome in step.outcomes:
