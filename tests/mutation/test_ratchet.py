@@ -191,7 +191,14 @@ def test_ctrl_c_reports_what_was_done(shop: Path) -> None:
     (shop / "orders.suite.yaml").write_text(SUITE.replace("          return event\n", loop).replace("200", "2000"))
     command = [sys.executable, "-m", "svctoolkit", "mutate", "--jobs", "1"]
     terminal, other = pty.openpty()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=other, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=other,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job ignores it
+    )
     os.close(other)
     shown = ""
     while not re.search(r"\] [1-9]\d*/\d+ changes, about [\d.]+ \w+ left", shown):
