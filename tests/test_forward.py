@@ -286,7 +286,7 @@ def test_a_wrong_key_stops_at_once(
 
     errors = capsys.readouterr().err
     assert code == 1
-    assert "401 invalid write key: give the write key that the source web has at that data plane" in errors
+    assert "401 invalid write key: use the write key of the source web there" in errors
     assert "wr0ng-wr1te-k3y" not in errors
     assert len(real.rejected) == 1
     assert (run(), len(real.received)) == (0, 10)

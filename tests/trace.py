@@ -28,6 +28,7 @@ FIRST = ("server/web/connections.py", "TimedProtocol.data_received")
 ROUTED = ("server/worker/router.py", "Router._route")
 LAST = ("server/worker/journal.py", "Journal.deliver")
 SENT = ("delivery/recorder/recorder.py", "Recorder.record"), ("delivery/recorder/recorder.py", "Recorder.exchange")
+REPLY = ".sending"
 WARM, TRACED = 3, 8
 
 
@@ -58,14 +59,17 @@ def from_request(calls: list[Call]) -> list[Call]:
 
 
 def until_sent(calls: list[Call]) -> list[Call]:
-    """The calls until the recorder has the request, on the event's threads.
+    """The calls until the recorder has the request, on the event's threads; those of the event loop until it replies.
 
-    On a slow machine, timers check the event and start further workers meanwhile: they are not part of its path.
+    When the reply is sent depends on the machine: before or after the recorder has the request. On a slow machine,
+    timers check the event and start further workers meanwhile. Neither is part of the event's path.
     """
     sent = 1 + next(i for i, call in enumerate(calls) if call[:2] in SENT)
     router = next(call.thread for call in calls if call[:2] == ROUTED)
-    path = {calls[0].thread, router, calls[sent - 1].thread}
-    return [call for call in calls[:sent] if call.thread in path]
+    loop, others = calls[0].thread, {router, calls[sent - 1].thread}
+    replied = next(i for i, call in enumerate(calls) if call.thread == loop and call.function.endswith(REPLY))
+    ends = {loop: replied} | dict.fromkeys(others, sent)
+    return [call for i, call in enumerate(calls) if i < ends.get(call.thread, 0)]
 
 
 def main() -> None:

@@ -194,13 +194,14 @@ class Verdict(NamedTuple):
 
     `accepted`. `retry`: send it again, not before `retry_after` seconds if the receiver said so; `throttled` if it is
     only too busy. `refused`: the receiver objects to an event; halve the batch, and give up on a single event.
-    `stop`: no batch would be accepted, such as with a wrong write key.
+    `stop`: no batch would be accepted, such as with a wrong write key. `status` is that of the answer; 0 without one.
     """
 
     kind: Literal["accepted", "retry", "refused", "stop"]
     reason: str = ""
     retry_after: float | None = None
     throttled: bool = False
+    status: int = 0
 
 
 def judge(answer: HttpResponse, now: float) -> Verdict:
@@ -213,13 +214,13 @@ def judge(answer: HttpResponse, now: float) -> Verdict:
     reason = f"{status} {_text(answer, is_page)}".rstrip()
     if status >= 500 or status in _RETRIED:
         asked = retry_after(answer.headers.get("retry-after", ""), now)
-        return Verdict("retry", reason, asked, status in _THROTTLED)
+        return Verdict("retry", reason, asked, status in _THROTTLED, status)
     # A proxy in front of a data plane answers 413 with a page, and halving the batch does help.
     if is_page and status != 413:
-        return Verdict("stop", reason)
+        return Verdict("stop", reason, status=status)
     if 200 <= status < 300:
-        return Verdict("accepted")
-    return Verdict("refused" if status in _REFUSED else "stop", reason)
+        return Verdict("accepted", status=status)
+    return Verdict("refused" if status in _REFUSED else "stop", reason, status=status)
 
 
 def _is_page(body: bytes) -> bool:

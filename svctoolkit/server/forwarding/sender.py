@@ -96,7 +96,7 @@ class Sender:
             if verdict.kind in ("accepted", "refused"):
                 return verdict
             if verdict.kind == "stop":
-                raise ForwardStopped(_advice(self._url, batch[0].source, verdict.reason))
+                raise ForwardStopped(_explain(self._url, batch[0].source, verdict))
             failures += 1
             age = (self._clock() - began).total_seconds()
             if self._backoff.gives_up(failures, age, throttled=verdict.throttled):
@@ -135,17 +135,14 @@ class Sender:
         return judge(answer, self._clock().timestamp())
 
 
-def _advice(url: str, source: str, reason: str) -> str:
-    """Return the text for an answer that concerns every batch."""
-    status = reason[:3]
-    if status == "401" or status == "403":
-        help = (
-            f"give the write key that the source {source} has at that data plane: --write-key or --source {source}=KEY"
-        )
-    elif "source is disabled" in reason:
-        help = "enable the source at that data plane"
-    elif status.startswith("3"):
-        help = "redirects are not followed, since they would get the write key; use its address with --to"
+def _explain(url: str, source: str, verdict: Verdict) -> str:
+    """Return why no batch would be accepted, and what to do."""
+    if verdict.status in (401, 403):
+        advice = f"use the write key of the source {source} there, with --write-key or --source {source}=KEY"
+    elif "source is disabled" in verdict.reason:  # the gateway's own text; its status is also that of a wrong path
+        advice = "enable the source there"
+    elif 300 <= verdict.status < 400:
+        advice = "redirects are not followed, because they could leak the write key; give the new address to --to"
     else:
-        help = "is it the address of a data plane? /v1/batch is added to it"
-    return f"{url} answered {reason}: {help}"
+        advice = "is this the address of a data plane? /v1/batch is appended to it"
+    return f"{url} answered {verdict.reason}: {advice}"

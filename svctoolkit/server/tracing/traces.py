@@ -36,11 +36,11 @@ _NANOSECONDS = 1_000_000_000
 _STAGES = ("user_transform", "dest_transform")
 
 
-class Worked(Protocol):
-    """An event at a destination. `spent`: the milliseconds of its stages before the first request, where known."""
+class Timed(Protocol):
+    """An event at a destination. `stage_times`: milliseconds by stage, of those before the first request."""
 
     seq: int
-    spent: Mapping[str, float] | None
+    stage_times: Mapping[str, float] | None
 
 
 class Traces:
@@ -51,7 +51,7 @@ class Traces:
         self._tracer = None if provider is None else provider.get_tracer("svctoolkit")
         self._contexts, self._lock = TraceContexts(), Lock()
         self._open: OrderedDict[tuple[int, str], Span] = OrderedDict()
-        self._spent: OrderedDict[tuple[int, str], Mapping[str, float]] = OrderedDict()
+        self._stage_times: OrderedDict[tuple[int, str], Mapping[str, float]] = OrderedDict()
 
     @property
     def is_exporting(self) -> bool:
@@ -86,19 +86,19 @@ class Traces:
         known = self._contexts.of(seq)
         return known[0].trace_id if known else ""
 
-    def spend(self, destination: str, events: Iterable[Worked]) -> None:
-        """Note how long the stages of events took at a destination, before `settle` records what came of them.
+    def record_stages(self, destination: str, events: Iterable[Timed]) -> None:
+        """Record how long stages of events took at a destination. Must be called before `settle` gets their results.
 
-        Sets their `spent` to None, so that nothing is noted twice.
+        Sets their `stage_times` to None, so that no stage is recorded twice.
         """
         if self._tracer is None:
             return
         with self._lock:
             for event in events:
-                if event.spent is not None:
-                    self._spent[event.seq, destination], event.spent = event.spent, None
-            while len(self._spent) > _MOST_OPEN:
-                self._spent.popitem(last=False)
+                if event.stage_times is not None:
+                    self._stage_times[event.seq, destination], event.stage_times = event.stage_times, None
+            while len(self._stage_times) > _MOST_OPEN:
+                self._stage_times.popitem(last=False)
 
     def settle(self, deliveries: Iterable[Delivery], fates: Iterable[Fate]) -> None:
         """Record attempts, and the fates of events."""
@@ -121,7 +121,7 @@ class Traces:
         if delivery.attempt == 1 and delivery.part == 0:
             self._process(delivery.seq, delivery.destination, began, context)
         with self._lock:
-            self._spent.pop((delivery.seq, delivery.destination), None)  # what a repeated mapping took
+            self._stage_times.pop((delivery.seq, delivery.destination), None)  # what a repeated mapping took
         about: dict[str, str | int] = {
             "destination": delivery.destination,
             "attempt": delivery.attempt,
@@ -144,7 +144,7 @@ class Traces:
         from opentelemetry.trace import set_span_in_context
 
         with self._lock:
-            spent = self._spent.pop((seq, destination), {})
+            times = self._stage_times.pop((seq, destination), {})
         known = self._contexts.of(seq)
         if known is None or self._tracer is None:
             return
@@ -152,8 +152,8 @@ class Traces:
         ended = max(ended, arrived)
         process = self._tracer.start_span("process", context=context, start_time=_nanoseconds(arrived))
         within, until = set_span_in_context(process), ended
-        for stage in reversed([stage for stage in _STAGES if stage in spent]):
-            since = max(arrived, until - spent[stage] / 1000)
+        for stage in reversed([stage for stage in _STAGES if stage in times]):
+            since = max(arrived, until - times[stage] / 1000)
             span = self._tracer.start_span(stage, context=within, start_time=_nanoseconds(since))
             span.end(_nanoseconds(until))
             until = since
@@ -166,8 +166,8 @@ class Traces:
         if span is None:
             return
         with self._lock:
-            is_processed = (fate.seq, fate.destination) not in self._spent
-        if not is_processed:  # it ended before any request: dropped by the user's code, or refused by the mapping
+            has_stages = (fate.seq, fate.destination) in self._stage_times
+        if has_stages:  # no request has recorded them: the user's code dropped the event, or the mapping refused it
             self._process(fate.seq, fate.destination, fate.at.timestamp(), set_span_in_context(span))
         with self._lock:
             self._open.pop((fate.seq, fate.destination), None)

@@ -156,7 +156,7 @@ class Deliveries:
         readable = [*blocks] if blocks is not None else [t for t in tasks if t in events or t.jobs is not None]
         for step in self._attempts(readable, events, destination, blocks) if readable else ():
             ended = self._clock().timestamp()
-            self._journal.traces.spend(destination, (task for task, _ in step.outcomes))
+            self._journal.traces.record_stages(destination, (task for task, _ in step.outcomes))
             for task, outcome in step.outcomes:
                 if outcome.attempted:
                     task.first_at = started if task.first_at is None else task.first_at

@@ -42,8 +42,8 @@ class Task:
     `losses` the values of theirs that JSON cannot represent, as a fate has them. `change`
     is how a tracking plan changes the event: see `svctoolkit.plans.change_event`. `is_large`: its request was.
     `request` is the seq of the first event of its request, once the event is read. `output` is what the user's code
-    made of the event, if it ran with the event's `siblings` before the event's own turn. `spent` has the milliseconds
-    of its stages before the first request, by the name of the stage; what events share counts for each in equal parts.
+    made of the event, if it ran with the event's `siblings` before the event's own turn. `stage_times` has
+    the milliseconds of its stages before the first request; what events share counts for each in equal parts.
     """
 
     seq: int
@@ -67,7 +67,7 @@ class Task:
     request: int = 0
     siblings: Siblings | None = None
     output: Output | None = None
-    spent: Mapping[str, float] | None = None
+    stage_times: Mapping[str, float] | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -41,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only this source, with its own write key there; may be repeated (default: the only source)",
     )
     choice.add_argument(
-        "--since", metavar="TIME", help="received at or after: 2026-11-26, 2026-11-26T08:00 (UTC), or 2h ago: 2h"
+        "--since",
+        metavar="TIME",
+        help="received since then: 2026-11-26, 2026-11-26T08:00 (UTC), or 2h for 2 hours ago",
     )
     choice.add_argument("--until", metavar="TIME", help="received before")
     choice.add_argument("--run", default="", metavar="NAME", help="only events of this run")

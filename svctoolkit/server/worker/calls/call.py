@@ -111,7 +111,7 @@ class Call:
         results = sorted(mapping.batches(events, contexts), key=lambda result: min(result.jobs))
         milliseconds = (perf_counter() - started) * 1000 / len(jobs)
         for job in jobs:
-            job.task.spent = {**(job.task.spent or {}), "dest_transform": milliseconds}
+            job.task.stage_times = {**(job.task.stage_times or {}), "dest_transform": milliseconds}
         # A mapping that forgets a job would leave its event pending forever, one that repeats it would send it twice.
         if sorted(place for result in results for place in result.jobs) != list(range(len(jobs))):
             raise AssertionError("the mapping's batches do not have each job once")

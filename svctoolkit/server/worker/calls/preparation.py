@@ -87,7 +87,7 @@ def _prepare(
 ) -> Outcome | None:
     task.transformed, task.losses = transformed, losses_of([result.losses for result in results])
     task.output = None
-    task.spent = {**_spent(results, route), **(task.spent or {})}  # a sandbox's code has run already
+    task.stage_times = {**_stage_times(results, route), **(task.stage_times or {})}  # a sandbox's code has run already
     # Kept with the task: a retry sends the same jobs and does not run the user's code again.
     task.jobs = [job for result in results for job in _jobs(task, result, route)]
     fates = (refusal_fate(result) for result in results)
@@ -98,15 +98,15 @@ def _prepare(
     return Outcome(*fate_of_results(results, route, sends=False))
 
 
-def _spent(results: Sequence[EventResult], route: Route) -> dict[str, float]:
+def _stage_times(results: Sequence[EventResult], route: Route) -> dict[str, float]:
     """Return the milliseconds of one event by stage."""
-    of_outputs = [result.milliseconds for result in results]
-    spent = {}
-    if route.transformation is not None and of_outputs:
-        spent["user_transform"] = of_outputs[0].get("user_transform", 0.0)
-    if mapped := [of["dest_transform"] for of in of_outputs if "dest_transform" in of]:
-        spent["dest_transform"] = sum(mapped)
-    return spent
+    times: dict[str, float] = {}
+    for result in results:
+        if route.transformation is not None:  # the same for each output of the event
+            times["user_transform"] = result.milliseconds.get("user_transform", 0.0)
+        if "dest_transform" in result.milliseconds:
+            times["dest_transform"] = times.get("dest_transform", 0.0) + result.milliseconds["dest_transform"]
+    return times
 
 
 def transformed_events(

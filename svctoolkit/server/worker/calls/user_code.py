@@ -56,8 +56,8 @@ def _run(tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Json]], route
     started = perf_counter()
     with calling(tasks[0].run, route.destination.key):
         outputs = user_transform.run([events[task] for task in tasks], route, source) or ()
-    spent = {"user_transform": (perf_counter() - started) * 1000 / len(tasks)}
+    times = {"user_transform": (perf_counter() - started) * 1000 / len(tasks)}
     for task, output in zip(tasks, outputs, strict=True):
-        task.spent = spent
+        task.stage_times = times
         # Without siblings from now on: a retry must not run the code for the other events again.
         task.output, task.siblings = output, None

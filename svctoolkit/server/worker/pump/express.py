@@ -91,7 +91,7 @@ class Express:
         if ready:
             milliseconds = (perf_counter() - started) * 1000 / len(call)
             for one in ready:
-                one.task.spent = {**(one.task.spent or {}), "dest_transform": milliseconds}
+                one.task.stage_times = {**(one.task.stage_times or {}), "dest_transform": milliseconds}
         sent = [(one.request, one.response, (one.message_id,)) for one in ready if one.request and one.response]
         if sent and not self._recorder.record(sent, destination=self.route.destination.key, run=ready[0].task.run):
             return [], [], dict(call)  # somebody has configured an answer just now

@@ -143,7 +143,7 @@ class Pump:
         if express is None:
             return call
         fates, requests, others = express.deliver(call, self._clock(), len(pumped.requests))
-        self._traces.spend(key, (task for task in call if task not in others))
+        self._traces.record_stages(key, (task for task in call if task not in others))
         pumped.fates += fates
         pumped.requests += requests
         return others
@@ -167,7 +167,7 @@ class Pump:
         pauses: dict[str, float] = {}
         for step in self._attempts([*call], call, key):
             ended = self._clock().timestamp()
-            self._traces.spend(key, (task for task, _ in step.outcomes))
+            self._traces.record_stages(key, (task for task, _ in step.outcomes))
             of_step: dict[tuple[int, float | None], float] = {}
             results = []
             for task, outcome in step.outcomes:
