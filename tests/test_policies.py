@@ -565,3 +565,47 @@ def test_a_search_of_the_json_finds_what_a_visit_of_each_value_finds(seed: int) 
     together = sorted(policies.check_batch([event] * len(batch), sent), key=lambda each: each[0])
     alone = [[*policies.check(event, [Arrival(*each) for each in of])] for of in batch]
     assert together == [(number, breach) for number, of in enumerate(alone) for breach in of]
+
+
+def test_a_file_with_an_unknown_destination_says_where_and_which_there_are(tmp_path: Path) -> None:
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
+    file = tmp_path / "policies.yaml"
+    file.write_text(
+        "policies:\n- hosts: ['*']\n- no_personal: {destinations: [hok]}\n- no_personal: {destinations: [x]}\n"
+    )
+    workspace = Workspace.load(tmp_path / "workspace.yaml")
+
+    with pytest.raises(ConfigError) as error:
+        replay(searches(), workspace, policies=file)
+
+    first, second = error.value.problems
+    assert first.where.endswith("policies.yaml:3:3")
+    assert "Did you mean 'hook'?" in first.message
+    assert second.where.endswith("policies.yaml:4:3")
+    assert "The workspace has: hook, mixpanel" in second.message
+
+
+def test_a_failed_scenario_says_where_the_value_of_a_breach_comes_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The member of the event and the line of code, or the setting; for a missing value, the line that removes it."""
+    workspace = Workspace.loads(WORKSPACE)
+    lines = "event['properties']['note'] = event['userId']", "del event['properties']['total']", "return event"
+    code = "\n    ".join(["def transformEvent(event, metadata):", *lines])
+    workspace.transformation("t", language="python", code=code)
+    workspace.destination("hook").transformation = "t"
+    (tmp_path / "workspace.yaml").write_text(workspace.dumps() + "sources: {web: {destinations: [hook]}}\n")
+    rules = "[{no_personal: {}}, {required: {at: {hook: [total]}}}, {hosts: [other.example]}]"
+    (tmp_path / "policies.yaml").write_text(f"policies: {rules}\n")
+    event = "{type: track, event: Paid, userId: jo@mail.example, properties: {total: 3}}"
+    scenario = f"- {{name: paid, source: web, send: {event}, expect: {{attempts: 1}}}}"
+    (tmp_path / "s.suite.yaml").write_text(
+        f"policies: policies.yaml\nworkspace: workspace.yaml\nscenarios:\n{scenario}\n"
+    )
+
+    assert main(["run", str(tmp_path / "s.suite.yaml")]) == 1
+
+    said = capsys.readouterr().out
+    assert "note: from userId, changed by t.py:2" in said
+    assert "total: total is removed by t.py:3" in said
+    assert "endpoint: from setting webhookUrl" in said

@@ -223,7 +223,7 @@ def test_a_day_is_compared_with_the_week_before(tmp_path: Path, capsys: pytest.C
     counted = "volume: 15 delivered on 2026-01-08, 20 a week before (-25.0%, within 5%)"
     assert f"{counted}; cause unknown: no event of that day was dropped or failed in this run\n" in said
     assert main(["replay", str(files[1]), *rest[:2]]) == 4
-    assert "give history=, --history FILE" in capsys.readouterr().err
+    assert "name its file with `history`" in capsys.readouterr().err
 
 
 def test_a_day_with_fewer_events_says_what_became_of_the_others(tmp_path: Path) -> None:
@@ -277,3 +277,55 @@ def test_a_data_plane_has_a_history_with_outcomes(tmp_path: Path) -> None:
 
     assert history.events == 3
     assert days == {date(2026, 1, 1): 2, date(2026, 1, 2): 1}
+
+
+CLEAN = """\
+export function transformEvent(event) {
+  event.properties.note = event.context.traits.email;
+  delete event.properties.currency;
+  return event;
+}
+"""
+
+
+def with_code(code: str) -> Workspace:
+    workspace = Workspace.loads(WORKSPACE)
+    workspace.transformation("t", language="javascript", code=code)
+    workspace.destination("mixpanel").transformation = "t"
+    return workspace
+
+
+def test_a_breach_names_the_line_of_code_that_let_it_through(tmp_path: Path) -> None:
+    """In a replay: what writes a value that must not be there, what removes one that must, and which setting it is."""
+    paid_by = {**paid(1, 5)[0], "context": {"traits": {"email": "jo@mail.example"}}}
+    paid_by["properties"] = {"currency": "EUR"}
+    policies = Policies.of(
+        [
+            {"no_personal": {"destinations": ["mixpanel"], "kinds": ["email"], "except": ["properties.email"]}},
+            {"required": {"event": "Paid", "at": {"mixpanel": ["currency", "coupon"]}}},
+            {"hosts": ["api.mixpanel.com"]},
+        ]
+    )
+
+    result = replay([ndjson(tmp_path / "e.ndjson", [paid_by])], with_code(CLEAN), policies=policies)
+
+    decides = {(group.destination, group.path): group.decides for group in result.groups if group.kind == "breach"}
+    assert decides == {
+        ("mixpanel", "body.JSON_ARRAY.batch.*.properties.note"): "context.traits.email (t.js:2)",
+        ("mixpanel", "currency"): "the event, but t.js:3 removes it",
+        ("mixpanel", "coupon"): "",
+        ("hook", "endpoint"): "setting webhookUrl",
+    }
+
+
+def test_a_breach_of_both_sides_is_due_to_no_edit(tmp_path: Path) -> None:
+    """An edit elsewhere is not its cause, whether it is the only one or one of several."""
+    events = ndjson(tmp_path / "e.ndjson", paid(1, 5))
+    policies = Policies.of([{"hosts": ["api.mixpanel.com"]}])
+    for later in (CODE.replace("* 2", "* 3"), CODE.replace("* 2", "* 3").replace("return", "event.a = 1;\n  return")):
+        result = compare([events], with_code(CODE), with_code(later), policies=policies)
+
+        (breach,) = [group for group in result.groups if group.kind == "breach"]
+        assert breach.because is not None
+        assert (breach.because.how, breach.because.edits) == ("earlier", [])
+        assert "policy: not new: also on the earlier side" in repr(result)

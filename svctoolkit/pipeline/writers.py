@@ -75,9 +75,14 @@ def locate_value(path: str, number: int, event: Mapping[str, Json], route: Route
 
 
 def locate_removal(path: str, event: Mapping[str, Json], route: Route, source: Source | None) -> str:
-    """Return the line of user code that removes a field of the event, such as `properties.total`, or an empty text."""
-    field = next((known for known in leaves(dict(event)) if dotted_path(known) == path), None)
+    """Return the line of user code that removes a field of the event, such as `properties.total`, or an empty text.
+
+    `path` may be the end of the field's path: `total`.
+    """
+    field = next((known for known in leaves(dict(event)) if f".{dotted_path(known)}".endswith(f".{path}")), None)
     if field is None or route.transformation is None or route.transformation.function is not None:
+        return ""
+    if _output(event, route, source, 0).get(field, GONE) is not GONE:
         return ""
     for place in _ranked(field, route, lambda write: write.removes):
         if _output(event, _changed(route, place, None), source, 0).get(field, GONE) is not GONE:

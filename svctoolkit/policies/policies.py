@@ -59,13 +59,15 @@ class _Policy:
     owner: str
     accepted: Sequence[_Accepted]
     destinations: Sequence[str]
+    where: str = ""  # its place in a file
 
     def unknown(self, destinations: Collection[str], *, misspelt_only: bool = False) -> Iterator[str]:
         """Yield an error for each unknown destination."""
         for key in self.destinations:
             near = did_you_mean(key, destinations)
             if key not in destinations and (near or not misspelt_only):
-                yield f"policy {self.name!r}: unknown destination {key!r}.{near}"
+                known = near or f" The workspace has: {', '.join(sorted(destinations))}"
+                yield f"policy {self.name!r}: unknown destination {key!r}.{known}"
 
 
 class _Flaw(NamedTuple):
@@ -99,7 +101,7 @@ class Policies:
         items = document.data["policies"]
         if problems := [document.problem(flaw.path, flaw.text, key=flaw.at_key) for flaw in _flaws(items)]:
             raise ConfigError(problems)
-        return cls(items, [_policy(item) for item in items])
+        return cls(items, [_policy(item, document.where(("policies", n))) for n, item in enumerate(items)])
 
     @classmethod
     def of(cls, items: Sequence[Mapping[str, Json]]) -> Policies:
@@ -159,9 +161,13 @@ class Policies:
 
         `misspelt_only`: several workspaces share these policies, so only a name that looks misspelt is an error.
         """
-        for policy in self._policies:
-            for text in policy.unknown(destinations, misspelt_only=misspelt_only):
-                raise ConfigError(text)
+        unknown = [
+            Problem(text, policy.where)
+            for policy in self._policies
+            for text in policy.unknown(destinations, misspelt_only=misspelt_only)
+        ]
+        if unknown:
+            raise ConfigError(unknown)
 
     def check(
         self,
@@ -296,7 +302,7 @@ def _breach(policy: _Policy, finding: Finding, event: str, event_id: str, mask: 
     )
 
 
-def _policy(item: Mapping[str, Any]) -> _Policy:
+def _policy(item: Mapping[str, Any], where: str = "") -> _Policy:
     kinds = {_key(name): KINDS[name] for name in KINDS.names()}
     kind = next(name for name in item if name in kinds)
     return _Policy(
@@ -307,6 +313,7 @@ def _policy(item: Mapping[str, Any]) -> _Policy:
         owner=item.get("owner", ""),
         accepted=[_accepted(entry) for entry in item.get("accepted", ())],
         destinations=[*kinds[kind].destinations(item[kind])],
+        where=where,
     )
 
 

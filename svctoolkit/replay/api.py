@@ -18,7 +18,7 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies
 from svctoolkit.policies.tables import Tables
 from svctoolkit.releases import check_releases
-from svctoolkit.replay.edits import attribute, explain_missing, trace_queries
+from svctoolkit.replay.edits import attribute, explain_missing, trace_breaches
 from svctoolkit.replay.engine import pool
 from svctoolkit.replay.engine.cluster import is_collection
 from svctoolkit.replay.engine.cluster import pool as cluster_pool
@@ -215,7 +215,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
     unchecked = check_whole(policies, members["tally"], tables, options["history"])
     if not is_collection(events) and not isinstance(events, Iterator) and members["complete"]:
         reader = Reader(events, options["columns"])
-        trace_queries(job, reader, members["tally"].groups, policies)
+        trace_breaches(job, reader, members["tally"].groups, policies)
         if len(job.sides) == 2:
             attribute(job, reader, members["tally"].groups)
     explain_missing(members["tally"].groups)
@@ -275,7 +275,9 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     policies = _policies(options, sides[-1])
     policies.require({key for side in sides for key in side.destinations})
     if policies.needs_history and options["history"] is None:
-        raise ConfigError("a policy of kind `volume` compares with a history: give history=, --history FILE")
+        raise ConfigError(
+            "a policy of kind `volume` compares with a history: name its file with `history` (--history FILE)"
+        )
     chosen = select(sides, destinations, options["source"])
     return Job(
         sides=sides,

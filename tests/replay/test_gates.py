@@ -271,7 +271,7 @@ def test_an_accepted_drop_has_a_stage_and_a_share(tmp_path: Path) -> None:
     by_code = Workspace.load(tmp_path / "before.yaml")
     by_code.transformation("clean", lose_views)
     by_code.destinations["hook"] = replace(by_code.destinations["hook"], transformation="clean")
-    assert texts(0.1, by_code) == ["10 any"]
+    assert texts(0.1, by_code) == ["10 different"]
 
 
 def test_an_entry_that_accepts_any_value_must_say_so(tmp_path: Path) -> None:

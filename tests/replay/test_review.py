@@ -57,7 +57,7 @@ def result_of(after: Callable[..., Any] = worse, **options: Any) -> Comparison:
         ("lost>2 and new_failures>1", []),
         ("lost>2 and new_failures==1, newly-delivered", ["3 lost and 1 new failures"]),
         ("newly-dropped,newly-failing", ["2 newly dropped", "1 newly failing"]),
-        ("any", ["9 any"]),
+        ("any", ["9 different"]),
         ("rejected>0 or same<100%", ["95.5% same at hook (191 of 200)"]),
     ],
 )

@@ -50,6 +50,7 @@ def attribute(job: Job, reader: Reader, groups: Sequence[Group]) -> None:
                 group.because = Because("needed", [_editing(edits[0], examples)], examples)
         chosen = [group for group in chosen if group.kind == "breach"]
     trials = _Trials(replace(job, sample=1.0, rows=""), reader, chosen)
+    trials.answer_earlier()
     trials.revert_each(edits)
     trials.try_alone(edits)
 
@@ -100,9 +101,17 @@ class _Trials:
     def _is_over(self) -> bool:
         return time.monotonic() > self._until
 
+    def answer_earlier(self) -> None:
+        """Answer what is about policies that the earlier side breaks, too: no edit is the cause."""
+        breaches = [question for question in self._questions if question.group.kind == "breach"]
+        for question, counts in self._ask(self._job.sides[0], breaches).items():
+            if counts[question.group.key] >= question.count:
+                question.answer("earlier", ())
+
     def revert_each(self, edits: Sequence[Edit]) -> None:
         """Answer with the edits without which fewer examples are in a group."""
-        for question, of in self._needed(edits, self._questions).items():
+        open_questions = [question for question in self._questions if question.group.because is None]
+        for question, of in self._needed(edits, open_questions).items():
             question.answer("needed", of)
 
     def _needed(self, edits: Sequence[Edit], questions: Iterable[_Question]) -> dict[_Question, list[Editing]]:

@@ -1,4 +1,4 @@
-"""Where the values come from that rows of queries have: what was sent of the first event of a group is measured again.
+"""Where the values come from that break policies: what was sent of the first event of a group is measured again.
 
 Bounded: the first 20 groups, 10 seconds.
 """
@@ -6,14 +6,14 @@ Bounded: the first 20 groups, 10 seconds.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.pipeline.lineage import measure
-from svctoolkit.pipeline.writers import locate
+from svctoolkit.pipeline.writers import locate, locate_removal
 from svctoolkit.policies import Policies
 from svctoolkit.replay.engine.engine import Job, context_of
 from svctoolkit.replay.records.record import Record
@@ -25,29 +25,35 @@ _MOST_GROUPS: Final = 20
 _SECONDS: Final = 10.0
 
 
-def trace_queries(job: Job, reader: Reader, groups: Sequence[Group], policies: Policies) -> None:
-    """Set `decides` of the breaches of queries: where the values of the columns come from, and which line made them."""
+def trace_breaches(job: Job, reader: Reader, groups: Sequence[Group], policies: Policies) -> None:
+    """Set `decides` of breaches: where their value, or the columns of a query, come from, and which line made them."""
     until = time.monotonic() + _SECONDS
-    queried = {group.before: policies.columns(group.before) for group in groups if group.kind == "breach"}
-    chosen = [group for group in groups if group.kind == "breach" and queried[group.before] and group.examples]
-    places = {group.examples[0].place: group for group in chosen[:_MOST_GROUPS]}
+    chosen = [group for group in groups if group.examples and _names(group, policies)][:_MOST_GROUPS]
+    places = {group.examples[0].place for group in chosen}
     if not places:
         return
     try:
         records = {record.place: record for record in reader.records(places) if record.place in places}
     except ConfigError:  # the input cannot be read again
         return
-    for group in chosen[:_MOST_GROUPS]:
+    for group in chosen:
         record = records.get(group.examples[0].place)
-        names = queried[group.before].get(group.destination, frozenset())
-        if record is not None and names and time.monotonic() < until:
+        if record is not None and time.monotonic() < until:
             try:
-                group.decides = ", ".join(dict.fromkeys(_origins(job, record, group.destination, names)))
+                origins = dict.fromkeys(_origins(job, record, group.destination, _names(group, policies)))
             except ToolkitError:  # it is shown without
                 continue
+            group.decides = ", ".join(origins) or group.decides
 
 
-def _origins(job: Job, record: Record, destination: str, names: frozenset[str]) -> Iterator[str]:
+def _names(group: Group, policies: Policies) -> Collection[str]:
+    """Return the members of payloads that a breach is about."""
+    if group.kind != "breach":
+        return ()
+    return policies.columns(group.before).get(group.destination) or ({group.path} if group.path else ())
+
+
+def _origins(job: Job, record: Record, destination: str, names: Collection[str]) -> Iterator[str]:
     workspace = job.sides[-1]
     key = job.source or record.source or job.only_source
     source = workspace.source(key) if key in workspace.sources else None
@@ -55,15 +61,17 @@ def _origins(job: Job, record: Record, destination: str, names: frozenset[str]) 
     context = context_of(record, datetime.fromisoformat(job.now))
     lineage = measure(record.event, route, context, source)
     for name in sorted(names):
-        steps = name.split(".")
-        fields = [field for field in lineage.fields if _plain_steps(field)[-len(steps) :] == steps]
-        for field in sorted(fields, key=lambda field: len(_plain_steps(field)))[:1]:
+        steps = _plain_steps(name)
+        fields = [field for field in lineage.fields if _plain_steps(field.field)[-len(steps) :] == steps]
+        for field in sorted(fields, key=lambda field: len(_plain_steps(field.field)))[:1]:
             origin = locate(field, record.event, route, context, source, in_code=False)
             yield route.masker.text(_text(origin))
+        if not fields and (line := locate_removal(name, record.event, route, source)):
+            yield f"the event, but {line} removes it"
 
 
-def _plain_steps(origin: Origin) -> list[str]:
-    return [step for step in origin.field.split(".") if not step.isdigit()]
+def _plain_steps(path: str) -> list[str]:
+    return [step for step in path.split(".") if step != "*" and not step.isdigit()]
 
 
 def _text(origin: Origin) -> str:

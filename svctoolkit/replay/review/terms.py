@@ -36,6 +36,8 @@ _OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
     "lost": ("newly dropped", "newly failing"),
     "any": _DIFFERENT,
 }
+#: How a word is read after a number, as in "3 different", if not as it is written.
+_NOUNS: Mapping[str, str] = {"any": "different", PERSONAL: "events with new personal data"}
 _OF_REPLAY: Mapping[str, tuple[str, ...]] = {status: (status,) for status in STATUSES if status != "off"}
 _OF_LOSSES: Mapping[str, tuple[str, ...]] = dict.fromkeys(LOSSES, ())
 _MARGIN = 1.2  # of the share that should decide: the next estimate differs from this one
@@ -155,7 +157,7 @@ def _of_amount(term: _Term, amounts: Amounts) -> _Answer:
 
 
 def _answer(term: _Term, measures: Sequence[Measure]) -> _Answer:
-    word = "events with new personal data" if term.word == PERSONAL else term.word.replace("_", " ")
+    word = _NOUNS.get(term.word, term.word.replace("_", " "))
     if not term.is_share:
         return _of_total(term, word, measures)
     # Any destination can meet a share: one that does speaks for all, the one with the largest share first.

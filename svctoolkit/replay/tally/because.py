@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-How = Literal["needed", "enough", "together", "unknown"]
+How = Literal["needed", "enough", "together", "earlier", "unknown"]
 
 
 class Editing(msgspec.Struct, frozen=True):
@@ -24,7 +24,8 @@ class Because(msgspec.Struct, frozen=True):
     """The edits that a group is due to, as measured with `examples` of its events.
 
     `how` is `needed` (without any one of the edits fewer events are in the group), `enough` (each edit alone has the
-    same effect), `together` (only several edits at once have it) or `unknown` (the time for the search was over).
+    same effect), `together` (only several edits at once have it), `earlier` (no edit: a policy that the earlier side
+    breaks, too) or `unknown` (the time for the search was over).
     """
 
     how: How
@@ -36,6 +37,8 @@ class Because(msgspec.Struct, frozen=True):
         """`because of clean.js:9 and setting measurementId`."""
         if self.how == "together":
             return "because of several edits together"
+        if self.how == "earlier":
+            return "not new: also on the earlier side"
         if self.how == "unknown":
             return "no cause found in time"
         names = [

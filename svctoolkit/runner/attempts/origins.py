@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from svctoolkit.causes import json_value
 from svctoolkit.expect.difference import Difference, Path
 from svctoolkit.expect.paths import at_path
 from svctoolkit.json_types import Json
@@ -94,6 +95,8 @@ class Origins:
 
         It cannot for a value that user code makes anew in each run, such as a random number.
         """
+        if difference.path[:1] == ("policies",):
+            return self._of_breach(difference)
         value = _find_value(difference.path, self.results, self.traces)
         if value is None:
             return None
@@ -103,6 +106,23 @@ class Origins:
                 origin = self._loss(value, subject)
             if origin is not None:
                 return origin
+        return None
+
+    def _of_breach(self, breach: Difference) -> ValueOrigin | None:
+        """Return where the value of a breach came from: of the first event with this value in this place."""
+        key, steps = str(breach.path[1]), _plain_steps(breach.path[2:])
+        events = self.traces[key].events.values() if key in self.traces and steps else ()
+        for event in events:
+            subject = Subject(self.workspace, key, event, self.source, self.config)
+            lineage = self.lineages.lineage(subject)
+            for origin in lineage.fields if lineage is not None else ():
+                is_here = _plain_steps(origin.field.split("."))[-len(steps) :] == steps
+                if is_here and json_value(self.workspace.masker.mask(origin.value)) == breach.got:
+                    return self._value_origin(key, self.lineages.located(subject, origin, in_code=False))
+            if breach.got == json_value(None) and not self.elsewhere:  # nothing where a value is required
+                path = ".".join(map(str, breach.path[2:]))
+                if line := self.lineages.removal(subject, path):
+                    return ValueOrigin(key, (path,), (line,), lost_at="user_transform")
         return None
 
     def _subjects(self, value: _Value) -> Iterator[tuple[Subject, int]]:
@@ -245,6 +265,10 @@ def _names(value: _Value) -> Iterator[str]:
     if part == "body":
         yield from (f"body.{form}.{rest}" for form in ("json", "form", "json_array.batch"))
     yield {"url": "endpoint", "query": f"params.{rest}"}.get(part, path)
+
+
+def _plain_steps(path: Sequence[str | int]) -> list[str]:
+    return [step for step in map(str, path) if step != "*" and not step.isdigit()]
 
 
 def _dotted(path: Path) -> str:
