@@ -6,11 +6,15 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Bytecode is kept: hundreds of tests start an interpreter, or pytest, which rewrites its imports.
 sys.dont_write_bytecode = False
@@ -36,6 +40,26 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
     """pytest's own fixture, without the options of the outer run."""
     monkeypatch.setenv("PYTEST_ADDOPTS", WITHOUT_OTHERS)
     return pytester
+
+
+@pytest.fixture(scope="module")
+def started_chromium() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright  # only slow tests need it
+
+    from tests.data_plane.packages import chromium
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def browser(started_chromium: Browser) -> Iterator[Browser]:
+    """Chromium. Its pages are closed after the test: forgotten ones would be painted, and connect, until the last."""
+    yield started_chromium
+    for context in started_chromium.contexts:
+        context.close()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

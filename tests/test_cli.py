@@ -667,7 +667,7 @@ def test_serve_prints_its_address_and_an_example(folder: Path) -> None:
         port = int(served.stdout.readline().rpartition(":")[2])
         lines = iter(served.stdout.readline, "")
         ready = next(line for line in lines if line.startswith("curl ") and "testDestination" in line)
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
             connection.sendall(b"GET /destination-definitions/WEBHOOK HTTP/1.0\r\n\r\n")
             answer = connection.recv(12)
         served.send_signal(signal.SIGINT)

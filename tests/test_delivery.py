@@ -1042,7 +1042,7 @@ def test_waiting_for_requests_is_possible() -> None:
     for thread in threads:
         thread.start()
 
-    assert recorder.wait(8, timeout=10)
+    assert recorder.wait(8, timeout=60)
     assert not recorder.wait(9, timeout=0.01)
     for thread in threads:
         thread.join(5)
@@ -1086,7 +1086,7 @@ def test_curl_sends_the_same_request(server: Scripted, transport: LiveTransport,
     assert shutil.which("curl"), "this test runs the command, so it needs curl"
     made = send(transport, f"{server.url}/[a]?x={{1,2}}", **members).request
 
-    subprocess.run(["sh"], input=curl(made), text=True, check=True, capture_output=True, timeout=10)
+    subprocess.run(["sh"], input=curl(made), text=True, check=True, capture_output=True, timeout=60)
 
     ours, theirs = map(essence, server.seen)
     assert ours == theirs

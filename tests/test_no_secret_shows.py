@@ -446,12 +446,12 @@ def test_no_data_plane_shows_a_secret(workspace: Workspace, tmp_path: Path, stor
         plane.drain()
         headers = {"authorization": f"Bearer {plane.token}"}
         pages = [
-            httpx.get(f"{plane.url}/inspect/{name}", headers=headers, timeout=10).text
+            httpx.get(f"{plane.url}/inspect/{name}", headers=headers, timeout=60).text
             for name in ("counts", "events", "deliveries", "fates", "rejected", "dead")
         ]
         views = [plane, plane.received, plane.deliveries, plane.fates, plane.recorder, *plane.deliveries, *plane.fates]
         frames = [view.frame().to_csv() for view in (plane.received, plane.deliveries, plane.fates)]
-        config = httpx.get(f"{plane.url}/sourceConfig", auth=(plane.write_key("web"), ""), timeout=10).text
+        config = httpx.get(f"{plane.url}/sourceConfig", auth=(plane.write_key("web"), ""), timeout=60).text
 
         assert len(plane.deliveries) >= 1
         assert canaries_in(*pages, config) == []

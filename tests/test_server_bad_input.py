@@ -36,7 +36,7 @@ def server() -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def client(server: Running) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, auth=LOGIN, timeout=20) as made:
+    with httpx.Client(base_url=server.url, auth=LOGIN, timeout=60) as made:
         yield made
 
 
@@ -173,7 +173,7 @@ def test_the_largest_body_is_accepted(client: httpx.Client) -> None:
 
 def test_a_large_chunked_body_is_rejected_while_it_is_read(server: Running) -> None:
     """The limit applies without a Content-Length; the client gets its answer, and the connection can be reused."""
-    with httpx.Client(auth=LOGIN, timeout=20) as client:
+    with httpx.Client(auth=LOGIN, timeout=60) as client:
         chunks = (b" " * 64_000 for _ in range(150))
         answer = client.post(f"{server.url}/v0/testDestination/hook", content=chunks)
         again = client.post(f"{server.url}/v0/testDestination/hook", content=around(b"1"))
@@ -185,7 +185,7 @@ def test_a_large_chunked_body_is_rejected_while_it_is_read(server: Running) -> N
 
 def test_a_large_body_with_wrong_credentials_is_a_401(server: Running) -> None:
     """The answer is sent before the body is read, and still reaches the client."""
-    answer = httpx.post(f"{server.url}/v0/testDestination/hook", content=b" " * 3_000_000, timeout=20)
+    answer = httpx.post(f"{server.url}/v0/testDestination/hook", content=b" " * 3_000_000, timeout=60)
 
     assert answer.status_code == 401
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import http.server
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from svctoolkit.cli import COMMANDS
 from svctoolkit.cli._site import names, texts, write
@@ -25,14 +24,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("root")
     write(folder / "docs" / "latest", texts(COMMANDS))
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=packages.chromium(), args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 def address(site: Path, page: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
@@ -33,14 +33,6 @@ def strict(event: dict[str, Any]) -> dict[str, Any]:
     if event.get("userId") == "u13":
         raise ValueError("nobody is called u13")
     return {**event, "checked": True}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=packages.chromium(), args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

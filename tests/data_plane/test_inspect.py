@@ -208,7 +208,7 @@ def test_wait_accepts_any_condition(plane: DataPlane) -> None:
 
 def test_the_live_stream_sends_every_change(workspace: Workspace) -> None:
     """Server-sent events report every change from then on, of all runs or of one."""
-    with DataPlane(workspace) as plane, httpx.stream("GET", f"{plane.url}/inspect/stream?run=r1", timeout=10) as stream:
+    with DataPlane(workspace) as plane, httpx.stream("GET", f"{plane.url}/inspect/stream?run=r1", timeout=60) as stream:
         lines = stream.iter_lines()
         assert next(lines) == ": connected"
         plane.send(EVENT, source="web")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 
 import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.workspace import Person
+from tests.data_plane import packages
 
 
 def workspace_of_hook() -> Workspace:
@@ -82,8 +82,7 @@ def test_the_documentation_page_works_in_a_browser() -> None:
     """`/docs` lists every route, and the example of each, sent from the page, is answered with 2xx."""
     from playwright.sync_api import sync_playwright
 
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert chromium, "this test needs a browser: install chromium"
+    chromium = packages.chromium()
     workspace = workspace_of_hook()
     workspace.users.append(Person.with_token("a@b.example", "t0ken-t0ken"))
     workspace.destination("mixpanel", "MP", config={"token": "t0ken-of-mp"}).simulate = "simulated"

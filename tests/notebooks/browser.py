@@ -196,7 +196,7 @@ class Jupyter:
         key = json.dumps(settings, sort_keys=True)
         if key not in self._contexts:
             self._contexts[key] = self._browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
-            self._contexts[key].set_default_timeout(20_000)
+            self._contexts[key].set_default_timeout(60_000)
         return self._contexts[key]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from svctoolkit import display
 from tests.data_plane import packages
@@ -29,14 +29,6 @@ CLIPBOARD = """() => {
   Object.defineProperty(navigator, "clipboard", { value: clipboard, configurable: true });
 }"""
 START = "\nconst root = document.getElementById('root'); attach(root); window.ready = true;"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=packages.chromium(), args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, expect
 
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=60_000)
 
 
 def sender(page: Locator) -> Callable[[str], None]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from svctoolkit.cli import main
 
@@ -36,17 +34,6 @@ scenarios:
   - {name: it arrives, send: {type: track, event: Order, userId: u1, properties: {revenue: 1}}, expect: {attempts: 1}}
   - {name: later, skip: there is no time yet, destination: hook, event: {type: track}, expect: {status: 200}}
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert found, "these tests need a browser: install chromium"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
