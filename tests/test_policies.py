@@ -243,6 +243,8 @@ def test_a_data_plane_is_checked_in_pytest(tmp_path: Path) -> None:
         with pytest.raises(AssertionError) as failed:
             assert_policies(plane, tmp_path / "policies.yaml")
         assert sorted(str(failed.value).splitlines()) == [
+            "  query: from properties.query",
+            "  query: from properties.query",
             "privacy: hook: body.JSON.properties.query has an e-mail address (Search)",
             "privacy: mixpanel: body.JSON_ARRAY.batch.*.properties.query has an e-mail address (Search)",
         ]

@@ -23,7 +23,7 @@ def assert_policies(
 
     `policies` are by default those of the workspace, or of `policies.yaml` if it has none.
     It first waits up to `timeout` seconds until no event is in progress. The failure names policy, destination, path
-    and event of each breach. Raises `ConfigError` for a file with mistakes.
+    and event of each breach, and where its value comes from. Raises `ConfigError` for a file with mistakes.
     """
     __tracebackhide__ = True
     from svctoolkit.policies import Policies
@@ -34,6 +34,9 @@ def assert_policies(
     given = given if isinstance(given, Policies) else Policies.load(given)
     data_plane.drain(timeout, run=run or "")
     view = data_plane.of_run(run) if run is not None else data_plane
-    texts = [str(breach) for breach in view.breaches(given) if breach.severity == "error"]
-    if texts:
+    breaches = [breach for breach in view.breaches(given) if breach.severity == "error"]
+    if breaches:
+        from svctoolkit.runner.attempts.policies import described  # only failures need it
+
+        texts = described(breaches, view.fates, data_plane.workspace)
         raise items.AssertionError(data_plane.workspace.masker.mask("\n".join(texts)))
