@@ -611,3 +611,19 @@ def test_a_failed_scenario_says_where_the_value_of_a_breach_comes_from(
     assert "note: from userId, changed by t.py:2" in said
     assert "total: total is removed by t.py:3" in said
     assert "endpoint: from setting webhookUrl" in said
+
+
+def test_a_breach_at_a_destination_without_its_settings_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing can be measured there: the breach has no origin, and the run goes on."""
+    (tmp_path / "workspace.yaml").write_text(
+        "workspace: w\nsources: {web: {destinations: [mixpanel]}}\ndestinations: {mixpanel: {type: MP, config: {}}}\n"
+        "policies: [{required: {at: {mixpanel: [total]}}}]\n"
+    )
+    event = "{type: track, event: Paid, userId: u1, properties: {total: 3}}"
+    scenario = f"- {{name: paid, source: web, send: {event}, expect: {{attempts: 0}}}}"
+    (tmp_path / "s.suite.yaml").write_text(f"workspace: workspace.yaml\nscenarios:\n{scenario}\n")
+
+    assert main(["run", str(tmp_path / "s.suite.yaml")]) == 1
+    assert "policy required: mixpanel: total is missing (Paid)" in capsys.readouterr().out

@@ -433,8 +433,7 @@ def test_delivered_events_that_lost_values_are_marked(browser: Browser, plane: D
     assert visit.wrong == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1360, 360])
+@pytest.mark.parametrize(("width", "scheme"), [(1360, "dark"), (360, "light")])
 def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, scheme: str) -> None:
     """axe finds nothing in any view, and nothing is wider than the window."""
     plane.workspace.destination("mp", "MP", config={"token": "t"}, simulate="simulated")

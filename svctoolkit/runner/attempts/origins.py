@@ -115,7 +115,9 @@ class Origins:
         for event in events:
             subject = Subject(self.workspace, key, event, self.source, self.config)
             lineage = self.lineages.lineage(subject)
-            for origin in lineage.fields if lineage is not None else ():
+            if lineage is None:
+                continue
+            for origin in lineage.fields:
                 is_here = _plain_steps(origin.field.split("."))[-len(steps) :] == steps
                 if is_here and json_value(self.workspace.masker.mask(origin.value)) == breach.got:
                     return self._value_origin(key, self.lineages.located(subject, origin, in_code=False))
