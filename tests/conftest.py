@@ -63,10 +63,13 @@ def browser(started_chromium: Browser) -> Iterator[Browser]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files with only slow tests are not imported when those are deselected: Dask takes seconds, in each worker."""
-    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+    """Files without a test that would run are not imported: it takes minutes, and each worker does it."""
+    if config.option.markexpr not in ("slow", "not slow") or not collection_path.match("test_*.py"):
         return None
-    return True if _ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
+    text = collection_path.read_text(encoding="utf-8")
+    if config.option.markexpr == "slow":
+        return None if "mark.slow" in text else True
+    return True if _ALL_SLOW.search(text) else None
 
 
 @pytest.hookimpl(wrapper=True)
