@@ -58,7 +58,7 @@ class Finding:
     dropped: int = 0
 
     def __str__(self) -> str:
-        events = f"{self.count} event{'s' if self.count != 1 else ''}"
+        events = f"{self.count:,} event{'s' if self.count != 1 else ''}"
         at = f"{self.path}: " if self.path else ""
         return " ".join(filter(None, [f"{at}{self.type}: {self.message} in {events}", self.hint]))
 

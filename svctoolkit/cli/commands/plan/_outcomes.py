@@ -67,7 +67,7 @@ def _outcome(suite: Suite, survey: Survey, title: str) -> Outcome:
     place = survey.places.get(title, "")
     line = split_place(place)[1] if place else 1
     step = Step(suite_format.Step(), {}, (place,))
-    name = f"{title} ({survey.counts[title]} event{'s' if survey.counts[title] != 1 else ''})"
+    name = f"{title} ({survey.counts[title]:,} event{'s' if survey.counts[title] != 1 else ''})"
     scenario = Scenario(suite, title, name, (), (step,), (place,), (place,), line)
     differences = [_difference(finding) for finding in findings]
     return Outcome(scenario, "failed" if findings else "passed", [StepOutcome(step, differences=differences)])

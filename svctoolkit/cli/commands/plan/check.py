@@ -54,8 +54,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _print(survey: Survey, rejects: list[Reject]) -> None:
-    dropped = f", {survey.dropped} would be dropped" if survey.dropped else ""
-    _terminal.err(f"{_terminal.quantity(survey.checked, 'event')}, {survey.violated} with violations{dropped}")
+    dropped = f", {survey.dropped:,} would be dropped" if survey.dropped else ""
+    _terminal.err(f"{_terminal.quantity(survey.checked, 'event')}, {survey.violated:,} with violations{dropped}")
     for reason, count in survey.unchecked.items():
         _terminal.err(f"{_terminal.quantity(count, 'event')} not checked: {reason}")
     if survey.absent:

@@ -56,11 +56,11 @@ def _tell_impact(old: Plan, new: Plan, paths: list[str]) -> int:
     result = impact(old, new, _inputs.events(paths, rejects))
     for key, more in sorted(result.newly.items(), key=lambda item: -item[1]):
         finding = result.new.findings[key]
-        text = f"{finding.place}: {finding.event}: {finding}, {more} of them new"
+        text = f"{finding.place}: {finding.event}: {finding}, {more:,} of them new"
         _terminal.out(_terminal.plain(text))
     before, after = result.old.violated, result.new.violated
     events = _terminal.quantity(result.new.checked, "event")
-    _terminal.err(f"{events}: {before} with violations of the old plan, {after} of the new one")
+    _terminal.err(f"{events}: {before:,} with violations of the old plan, {after:,} of the new one")
     return Exit.FAILED if result.newly or rejects else Exit.OK
 
 
