@@ -1,4 +1,4 @@
-"""How a command starts: what it loads, and the processor time until its first result, compared with a bare Python."""
+"""How a command starts: what it loads, and the processor time until its first result, beside Python's own modules."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from tests.benchmarks.suites import SCENARIO, WORKSPACE
 
 #: packages that take 30 ms to import, or more
 HEAVY = "pandas numpy pyarrow httpx starlette uvicorn py_mini_racer IPython ipywidgets matplotlib hypothesis"
+
+STANDARD = (
+    "argparse, asyncio, concurrent.futures, csv, dataclasses, email.message, http.client, json, logging, sqlite3, "
+    "unittest, urllib.request, xml.dom.minidom, zipfile"
+)
 
 
 @pytest.fixture
@@ -35,9 +40,13 @@ def test_run_loads_nothing_that_it_does_not_use(suite: Path) -> None:
     assert done.stdout.splitlines()[-1] == "loaded"
 
 
-def test_run_starts_in_the_time_of_a_few_interpreters(suite: Path) -> None:
-    """The first result takes at most 25 times a bare interpreter: 0.25 s where that takes 10 ms. It takes 15 times."""
-    bare = best([sys.executable, "-c", "pass"], 5)
+def test_run_starts_in_the_time_of_a_few_imports(suite: Path) -> None:
+    """The first result takes at most 3.5 times the import of some standard modules. It takes 2 to 2.5 times.
+
+    They are read, like ours, from many files: a bare interpreter is none of that, and a slow disk or memory changed the
+    ratio by half.
+    """
+    modules = best([sys.executable, "-c", f"import {STANDARD}"], 5)
     ran = best([sys.executable, "-m", "svctoolkit", "run", "one.suite.yaml"], 5, suite)
 
-    assert ran.cpu < 25 * bare.cpu
+    assert ran.cpu < 3.5 * modules.cpu

@@ -28,7 +28,7 @@ FIRST = ("server/web/connections.py", "TimedProtocol.data_received")
 ROUTED = ("server/worker/router.py", "Router._route")
 LAST = ("server/worker/journal.py", "Journal.deliver")
 SENT = ("delivery/recorder/recorder.py", "Recorder.record"), ("delivery/recorder/recorder.py", "Recorder.exchange")
-REPLY = ".sending"
+REPLY, TIMERS = ".sending", "server/worker/timers.py"
 WARM, TRACED = 3, 8
 
 
@@ -62,14 +62,15 @@ def until_sent(calls: list[Call]) -> list[Call]:
     """The calls until the recorder has the request, on the event's threads; those of the event loop until it replies.
 
     When the reply is sent depends on the machine: before or after the recorder has the request. On a slow machine,
-    timers check the event and start further workers meanwhile. Neither is part of the event's path.
+    timers check the event and start further workers meanwhile, and are set again after the event before it. None of
+    this is part of the event's path.
     """
     sent = 1 + next(i for i, call in enumerate(calls) if call[:2] in SENT)
     router = next(call.thread for call in calls if call[:2] == ROUTED)
     loop, others = calls[0].thread, {router, calls[sent - 1].thread}
     replied = next(i for i, call in enumerate(calls) if call.thread == loop and call.function.endswith(REPLY))
     ends = {loop: replied} | dict.fromkeys(others, sent)
-    return [call for i, call in enumerate(calls) if i < ends.get(call.thread, 0)]
+    return [call for i, call in enumerate(calls) if i < ends.get(call.thread, 0) and call.file != TIMERS]
 
 
 def main() -> None:
