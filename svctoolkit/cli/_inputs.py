@@ -17,6 +17,8 @@ from svctoolkit.json_types import Json
 if TYPE_CHECKING:
     from svctoolkit.replay.records.record import Reject
 
+_MOST_REJECTS = 10  # that are printed
+
 
 def event(file: str | None, sample: str | None) -> dict[str, Json]:
     """The event from `--event FILE` or `--sample NAME`. Raises `ConfigError`."""
@@ -41,6 +43,18 @@ def report_unread(rejects: Iterable[Reject]) -> bool:
     for reject in unread:
         _terminal.err(f"{reject.place}: {reject.reason}")
     return bool(unread)
+
+
+def report_rejects(rejects: Sequence[Reject]) -> bool:
+    """Print the records that are no events, and where files are damaged; return whether one is damaged."""
+    from svctoolkit.cli import _terminal
+
+    left_out = [reject for reject in rejects if not reject.rest_unread]
+    for reject in left_out[:_MOST_REJECTS]:
+        _terminal.err(f"{reject.place}: {reject.reason}")
+    if len(left_out) > _MOST_REJECTS:
+        _terminal.err(f"{len(left_out) - _MOST_REJECTS:,} more records are no events")
+    return report_unread(rejects)
 
 
 def report_added(names: Sequence[str], *, in_output: bool = True) -> None:

@@ -59,11 +59,16 @@ def profile(
 
 
 def read_history(
-    events: Events, workspace: Workspace | None = None, *, columns: Mapping[str, str] | None = None
+    events: Events,
+    workspace: Workspace | None = None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    rejects: list[Reject] | None = None,
 ) -> History:
     """Return the history in a file that `--history` writes, or of events.
 
-    `events` are as in `svctoolkit.replay`. Secrets of a workspace are hidden in names. Raises `ConfigError`, also for
+    `events` are as in `svctoolkit.replay`; records that are no events are added to `rejects`. Secrets of a workspace
+    are hidden in names. Raises `ConfigError`, also for
     a damaged file: half a day in a history would look like a drop.
     """
     if isinstance(events, (str, Path)) and str(events).endswith(ENDINGS):
@@ -77,6 +82,8 @@ def read_history(
                 collector.add(record.event)
             elif record.rest_unread:
                 raise ConfigError(record.reason, where=record.place)
+            elif rejects is not None:
+                rejects.append(record)
         if isinstance(chunk, Chunk):
             parts.setdefault(chunk.name, Part(chunk.name)).add(collector.finish(chunk.name))
     return History([part for part in parts.values() if part.events])

@@ -1,7 +1,7 @@
 """Policies in a replay: the CPU time with all kinds of policies, compared with the same replay without any.
 
 Events of 2 KB go through one JavaScript transformation to three destinations. Two in a hundred have an e-mail address
-where none should be. `--events` sets the number.
+where none should be. `--events` sets the number, which is 20,000 at most: they are replayed 18 times.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ POLICIES: list[Mapping[str, Json]] = [
     {"hosts": ["hook.example", "api.mixpanel.com", "api.segment.io"]},
 ]
 
+_MOST = 20_000
+
 
 def run(options: Options) -> Iterator[Figure]:
-    count = options.large
+    count = min(options.large, _MOST)
     with tempfile.TemporaryDirectory() as name:
         file = written(Path(name) / "events.ndjson", count, _break)
         runs: dict[str, list[Mapping[str, Json]]] = {"": [], "4 policies, 3 destinations": POLICIES}

@@ -324,3 +324,27 @@ def test_generated_events_pass_and_near_misses_fail(shop: Path, capsys: pytest.C
     assert "Required-Missing" in misses.err
     assert main(["plan", "examples", "tracking", "Order Payed"]) == 4
     assert "Did you mean 'Order Paid'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["plan", "check", "events.ndjson", "--plan", "tracking"], 1),
+        (["plan", "infer", "events.ndjson"], 0),
+        (["plan", "diff", "tracking", "tracking", "--events", "events.ndjson"], 1),
+        (["trend", "events.ndjson"], 0),
+    ],
+)
+def test_lines_that_are_no_events_are_named(
+    shop: Path, capsys: pytest.CaptureFixture[str], command: list[str], code: int
+) -> None:
+    """A result without some of the events is not mistaken for one with all of them."""
+    lines(shop, *[GOOD] * 5)
+    with Path("events.ndjson").open("a") as file:
+        file.write("no JSON\n" * 12)
+
+    assert main(command) == code
+
+    said = capsys.readouterr().err
+    assert "events.ndjson:6: invalid JSON" in said
+    assert "2 more records are no events" in said

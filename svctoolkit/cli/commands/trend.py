@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._inputs import report_rejects
+
+if TYPE_CHECKING:
+    from svctoolkit.replay.records.record import Reject
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,13 +32,15 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.profile import read_history
 
-    history = read_history(args.file).only(args.event, args.channel, args.app, args.destination)
+    rejects: list[Reject] = []
+    history = read_history(args.file, rejects=rejects).only(args.event, args.channel, args.app, args.destination)
     if args.format == "html":
         _terminal.out(history.to_html())
     elif args.format == "json":
         _terminal.out(json.dumps(history.to_dict(), indent=2, ensure_ascii=False))
     else:
         _terminal.out("\n".join(map(_terminal.plain, repr(history).split("\n"))))
+    report_rejects(rejects)
     if not history.events:
         _terminal.err("no events of this kind in the history")
         return Exit.NOTHING

@@ -7,12 +7,10 @@ from time import perf_counter
 
 from svctoolkit.cli import _reports, _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._inputs import report_unread
+from svctoolkit.cli._inputs import report_rejects
 from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.plans.survey import Survey
 from svctoolkit.replay.records.record import Reject
-
-_MOST_REJECTS = 10
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +40,8 @@ def _run(args: argparse.Namespace) -> int:
         for notice in notices(survey, args.events, perf_counter() - started):
             for reporter in reporters:
                 reporter(notice)
-    _print(survey, [reject for reject in rejects if not reject.rest_unread])
-    damaged = report_unread(rejects)
+    _print(survey)
+    damaged = report_rejects(rejects)
     if survey.violated > args.max_violations:
         return Exit.FAILED
     if damaged:
@@ -53,15 +51,13 @@ def _run(args: argparse.Namespace) -> int:
     return Exit.FAILED if rejects else Exit.OK
 
 
-def _print(survey: Survey, rejects: list[Reject]) -> None:
+def _print(survey: Survey) -> None:
     dropped = f", {survey.dropped:,} would be dropped" if survey.dropped else ""
     _terminal.err(f"{_terminal.quantity(survey.checked, 'event')}, {survey.violated:,} with violations{dropped}")
     for reason, count in survey.unchecked.items():
         _terminal.err(f"{_terminal.quantity(count, 'event')} not checked: {reason}")
     if survey.absent:
         _terminal.err(f"planned but never sent: {', '.join(survey.absent)}")
-    for reject in rejects[:_MOST_REJECTS]:
-        _terminal.err(f"{reject.place}: {reject.reason}")
 
 
 command = Command(

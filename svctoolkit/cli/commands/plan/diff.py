@@ -6,6 +6,7 @@ import argparse
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
+from svctoolkit.cli._inputs import report_rejects
 from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.plans import Plan
 from svctoolkit.replay.records.record import Reject
@@ -61,6 +62,8 @@ def _tell_impact(old: Plan, new: Plan, paths: list[str]) -> int:
     before, after = result.old.violated, result.new.violated
     events = _terminal.quantity(result.new.checked, "event")
     _terminal.err(f"{events}: {before:,} with violations of the old plan, {after:,} of the new one")
+    if report_rejects(rejects):
+        return Exit.USAGE
     return Exit.FAILED if result.newly or rejects else Exit.OK
 
 

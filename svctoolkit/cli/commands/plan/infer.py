@@ -7,7 +7,7 @@ from pathlib import Path
 
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._inputs import report_unread
+from svctoolkit.cli._inputs import report_rejects
 from svctoolkit.cli.commands.plan import _inputs
 from svctoolkit.errors import UsageError
 from svctoolkit.replay.records.record import Reject
@@ -26,7 +26,7 @@ def _run(args: argparse.Namespace) -> int:
 
     rejects: list[Reject] = []
     draft = infer((event for _, event in _inputs.events(args.events, rejects)), args.name)
-    if report_unread(rejects):
+    if report_rejects(rejects):
         return Exit.USAGE
     for name, count in draft.skipped.items():
         few = _terminal.quantity(count, "event")
