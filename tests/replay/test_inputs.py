@@ -121,6 +121,37 @@ def test_long_values_in_json_files_may_cross_blocks(tmp_path: Path) -> None:
     assert (ids(result), result.rejected) == (["m1", "m2"], 0)
 
 
+@pytest.mark.parametrize(
+    ("text", "ids_read", "line"),
+    [
+        ('type,userId\ntrack,u1\ntrack,"u2\ntrack,u3\ntrack,u4\n', 1, 3),
+        ('type,userId\ntrack,u1\ntrack,"u2', 1, 3),
+        ('type,"userId\ntrack,u1\n', 0, 1),
+    ],
+)
+def test_a_quote_that_is_never_closed_is_damage(tmp_path: Path, text: str, ids_read: int, line: int) -> None:
+    """It would swallow every row after it, and only one of them would be missing."""
+    file = tmp_path / "events.csv"
+    file.write_text(text)
+
+    result = replay(file, shop())
+
+    assert sum(result.counts.get("hook", {}).values()) == ids_read
+    (reject,) = result.unread
+    assert (reject.place, reject.reason) == (f"{file}:{line}", "invalid CSV: a quote is opened and never closed")
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
+def test_the_last_row_of_a_csv_may_have_any_end(tmp_path: Path, end: str) -> None:
+    """With a value in quotes that has lines and quotes of its own."""
+    file = tmp_path / "events.csv"
+    file.write_bytes(f'type,userId,event\ntrack,u1,"5"" screen\nand more"{end}'.encode())
+
+    result = replay(file, shop())
+
+    assert (result.counts["hook"], result.rejected) == ({"delivered": 1}, 0)
+
+
 def test_a_csv_is_read_with_a_mapping(tmp_path: Path) -> None:
     """Columns are moved and converted as it says; an invalid cell rejects its row."""
     file = tmp_path / "orders.csv"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import signal
@@ -177,3 +178,15 @@ def test_scenarios_are_added_in_any_style_of_yaml(margin: str, after: str) -> No
     assert [one["name"] for one in yaml.safe_load(text)["scenarios"]] == ["a", "track Order"]
     assert all(line in text for line in f"{code}{after}".splitlines())
     assert main(["run", "r.suite.yaml"]) == 0
+
+
+def test_a_compressed_file_is_to_be_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its bytes are no text of a wrong encoding."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "workspace.yaml").write_text("sources: {web: {}}\n")
+    (tmp_path / "events.ndjson.gz").write_bytes(gzip.compress(b'{"type": "track"}\n'))
+
+    assert main(["record", "events.ndjson.gz", "-o", "r.suite.yaml"]) == 4
+    assert "unpack it first: gzip -dk events.ndjson.gz" in capsys.readouterr().err

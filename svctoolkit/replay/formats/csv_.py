@@ -25,6 +25,7 @@ def _lines(file: InputFile) -> Iterator[str]:
         yield from (f"{line}\n" for line in lines)
     if rest:
         yield rest
+    yield "\n"  # an empty row at the end, unless a quote is still open: see `split`
 
 
 # Any: the csv module's reader
@@ -42,31 +43,38 @@ def header(file: InputFile) -> list[str]:
 
 
 def split(file: InputFile) -> Iterator[Piece | Reject]:
-    """Yield rows with the number of their first line. The first error of the csv module ends the file."""
+    """Yield rows with the number of their first line. The first error of the csv module ends the file.
+
+    So does a quote that is never closed: all rows after it are in its value.
+    """
     reader = _reader(file)
     names: list[str] = []
     rows: list[tuple[int, list[str]]] = []
     size = 0
-    line = 1
+    line, start, row = 1, 1, list[str]()
     try:
         for row in reader:
+            if size > PIECE_BYTES or len(rows) >= PIECE_RECORDS:
+                yield Piece(rows[0][0], (names, rows))
+                rows, size = [], 0
             if not names:
                 names = [name.strip() for name in row]
             elif row:
                 rows.append((line, row))
                 size += sum(map(len, row))
-            line = reader.line_num + 1
-            if size > PIECE_BYTES or len(rows) >= PIECE_RECORDS:
-                yield Piece(rows[0][0], (names, rows))
-                rows, size = [], 0
+            start, line = line, reader.line_num + 1
     except csv.Error as error:
         if rows:
             yield Piece(rows[0][0], (names, rows))
         reason = f"invalid CSV: {error}; the rest of the file is not read"
         yield Reject(place(file.name, line), reason, rest_unread=True)
         return
+    if row and rows:
+        rows.pop()
     if rows:
         yield Piece(rows[0][0], (names, rows))
+    if row:
+        yield Reject(place(file.name, start), "invalid CSV: a quote is opened and never closed", rest_unread=True)
 
 
 def records(name: str, piece: Piece, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:

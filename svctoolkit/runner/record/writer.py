@@ -25,6 +25,7 @@ from svctoolkit.secrets import NamedSecrets, Secret, reveal
 from svctoolkit.workspace import Workspace, config_names
 
 _TIME = "2026-01-01T12:00:00Z"
+_UNPACK = {".gz": "gzip -dk", ".zst": "zstd -dk"}
 #: Fields that SDKs and the data plane add to every event: they vary, and are generated again when a scenario runs.
 _GENERATED = (
     "messageId",
@@ -52,10 +53,12 @@ class ReceivedEvent(NamedTuple):
 def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
     """Return the events in an NDJSON file: one per line, or a batch, or records of `/inspect/events`.
 
-    Other lines are skipped and listed in `bad`. Raises `ConfigError` if the file has no events.
+    Other lines are skipped and listed in `bad`. Raises `ConfigError` if the file has no events, or is compressed.
     """
     events_read: list[ReceivedEvent] = []
     name = yamlfile.display_name(path)
+    if path.suffix in _UNPACK:
+        raise ConfigError(f"the file is compressed; unpack it first: {_UNPACK[path.suffix]} {path}", where=name)
     for number, line in enumerate(yamlfile.load_text(path).splitlines(), 1):
         if not line.strip():
             continue
