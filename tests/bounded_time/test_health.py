@@ -79,7 +79,8 @@ def _worst_wait(plane: DataPlane, act: Callable[[], object]) -> float:
 @given(shape=st.dictionaries(st.sampled_from(NAMES), NESTED, min_size=1))
 def test_no_event_stops_the_data_plane(shape: Any) -> None:
     """While an event of up to 4 MB is accepted, mapped and delivered to five types, `/health` is answered about as
-    fast as while this process encodes and decodes JSON of the same size: what no event can avoid.
+    fast as while this process encodes and decodes JSON of the same size: what no event can avoid. An event that stops
+    the plane does so each time; a machine that stops this process does not, so the best of three tries counts.
     """
     properties = _grow(shape, MEGABYTES // 2 // _count(shape))
     text = json.dumps(properties)
@@ -89,8 +90,14 @@ def test_no_event_stops_the_data_plane(shape: Any) -> None:
             plane.send(track("Order Completed", user_id="u", properties=properties), source="web")
             plane.drain(600)
 
-        floor = _worst_wait(plane, lambda: [json.loads(json.dumps(json.loads(text))) for _ in range(20)])
-        worst = _worst_wait(plane, deliver)
+        def compare() -> float:
+            """The longest wait while an event is delivered, by the longest while JSON is encoded."""
+            floor = _worst_wait(plane, lambda: [json.loads(json.dumps(json.loads(text))) for _ in range(20)])
+            return _worst_wait(plane, deliver) / max(floor, 0.05)
 
-        assert plane.totals().received == 1
-    assert worst < 10 * max(floor, 0.05), f"{worst:.2f} s, and {floor:.2f} s while JSON of this size is encoded"
+        ratios = [compare()]
+        while min(ratios) >= 10 and len(ratios) < 3:
+            ratios.append(compare())
+
+        assert plane.totals().received == len(ratios)
+    assert min(ratios) < 10, f"{min(ratios):.1f} times the wait while JSON of this size is encoded"
