@@ -78,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         if given.after is not None:
             self.close_connection = True
             self.wfile.flush()
-            given.after.wait(10)
+            given.after.wait(60)
             return
         self.wfile.write(given.body)
 

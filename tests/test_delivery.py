@@ -512,7 +512,7 @@ def server() -> Iterator[Scripted]:
         thread.start()
         yield made
         made.shutdown()
-        thread.join(5)
+        thread.join(60)
 
 
 @pytest.fixture
@@ -576,7 +576,7 @@ def test_threads_can_share_a_transport(server: Scripted, transport: LiveTranspor
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
 
     assert got == {n: n for n in range(16)}
 
@@ -903,7 +903,7 @@ def test_https_to_a_server_without_tls_is_an_error(server: Scripted, transport: 
         thread = threading.Thread(target=answers_plainly)
         thread.start()
         delivered = send(transport, f"https://127.0.0.1:{plain.getsockname()[1]}/")
-        thread.join(5)
+        thread.join(60)
 
     assert delivered.status == 400
     assert "does it speak https?" in str(delivered.error)
@@ -1045,7 +1045,7 @@ def test_waiting_for_requests_is_possible() -> None:
     assert recorder.wait(8, timeout=60)
     assert not recorder.wait(9, timeout=0.01)
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
 
 
 def test_answers_are_given_once_across_threads() -> None:
@@ -1057,7 +1057,7 @@ def test_answers_are_given_once_across_threads() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
 
     assert sorted(got) == list(range(200, 249))
 

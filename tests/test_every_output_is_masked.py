@@ -409,7 +409,7 @@ def test_no_log_shows_a_secret(shop: Path, log: _Lines) -> None:
         plane.drain()
         text = (shop / "workspace.yaml").read_text("utf-8")
         (shop / "workspace.yaml").write_text(text.replace("webhookMethod: POST", "webhookMethod: [POST", 1), "utf-8")
-        assert log.refused.wait(10)
+        assert log.refused.wait(60)
         assert canaries_in(plane.reload_problem, *shown_by(plane)) == []
 
     assert len(log.lines) > 20
@@ -453,7 +453,7 @@ class _Served:
 
     def stop(self) -> str:
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(20)
+        self.process.wait(60)
         self._reader.join()
         assert self.process.stdout is not None
         self.process.stdout.close()

@@ -76,7 +76,7 @@ class Machine:
             if "delivery  " in line:
                 break
         if process.poll() is not None or not lines or "served at" not in lines[0]:  # it refused to start
-            process.wait(20)
+            process.wait(60)
             with process.stdout:
                 return "".join(lines)
         (url,) = re.findall(r"served at (\S+)", "".join(lines))
@@ -84,7 +84,7 @@ class Machine:
             with httpx.Client(base_url=url, auth=("a@b.example", "token"), timeout=60) as client:
                 lines.append(client.post("/v0/testDestination/hook", json={"message": EVENT}).text + "\n")
         process.send_signal(signal.SIGINT)
-        process.wait(20)
+        process.wait(60)
         with process.stdout as rest:
             return "".join(lines) + rest.read()
 

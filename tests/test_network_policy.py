@@ -255,7 +255,7 @@ def listener(answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") ->
             yield server.getsockname()[1], seen
         finally:
             socket.create_connection(server.getsockname()).close()
-            thread.join(5)
+            thread.join(60)
 
 
 def ask(transport: LiveTransport, url: str) -> int:
@@ -326,7 +326,7 @@ def test_a_hanging_look_up_ends_with_the_timeout() -> None:
     release = threading.Event()
 
     def hangs(host: str, port: int) -> Sequence[str]:
-        release.wait(10)
+        release.wait(60)
         return [PUBLIC]
 
     transport = LiveTransport(NetworkPolicy(resolver=hangs))

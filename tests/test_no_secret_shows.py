@@ -532,7 +532,7 @@ def test_no_widget_stores_a_secret(name: str, workspace: Workspace, shop: Path) 
         }[name]()
         if hasattr(made, "run"):
             made.run()
-        made.wait(20) if hasattr(made, "wait") else None
+        made.wait(60) if hasattr(made, "wait") else None
         state = [json.dumps(widget.get_state(), default=str) for widget in widgets_in(made.root)]
         shown = shown_by(made)
         made.close()

@@ -368,7 +368,7 @@ def test_helpers_check_count_and_order(pytester: pytest.Pytester) -> None:
         def test_a_coroutine(data_plane):
             async def main():
                 await asyncio.to_thread(send, data_plane, "A")
-                assert_delivered(data_plane, A, timeout=5)
+                assert_delivered(data_plane, A, timeout=60)
 
             asyncio.run(main())
 

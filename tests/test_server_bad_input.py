@@ -203,7 +203,7 @@ def test_a_declared_size_is_rejected_unread(server: Running) -> None:
 def exchange(server: Running, *pieces: bytes) -> bytes:
     """The first bytes of the answer to these bytes; empty if the server closed the connection."""
     port = int(server.url.rpartition(":")[2])
-    with closing(socket.create_connection(("127.0.0.1", port), timeout=10)) as connection:
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=60)) as connection:
         for piece in pieces:
             connection.sendall(piece)
         received = b""
@@ -293,7 +293,7 @@ def test_disconnecting_clients_do_no_harm(
         b"",
         b"Content-Length: 2\r\n\r\n{}",
     ):
-        connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+        connection = socket.create_connection(("127.0.0.1", port), timeout=60)
         connection.sendall(head + rest)
         connection.setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00"

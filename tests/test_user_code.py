@@ -406,7 +406,7 @@ def test_watching_runs_again_after_each_change(tmp_path: Path) -> None:
         file.write_text(text)
     process.terminate()
     process.stdout.close()
-    process.wait(10)
+    process.wait(60)
 
     assert sum(line.startswith("--- ") for line in seen) >= 3
 

@@ -96,14 +96,14 @@ class Server:
         """End the server and its kernels."""
         self._process.terminate()
         try:
-            self._process.wait(20)
+            self._process.wait(60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
     def _answers(self) -> bool:
         try:
-            urllib.request.urlopen(f"{self.url}/?token={self.token}", timeout=5).close()
+            urllib.request.urlopen(f"{self.url}/?token={self.token}", timeout=60).close()
         except urllib.error.HTTPError:
             return True
         except OSError:

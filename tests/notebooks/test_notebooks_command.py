@@ -148,8 +148,8 @@ def test_jupyterlab_opens(tmp_path: Path) -> None:
         if page.startswith("file:"):
             page = re.search(r'href="(http[^"]+)"', Path(page.removeprefix("file://")).read_text()).group(1)
         assert page.partition("?")[0].endswith("/lab/tree/1_quick_start.ipynb")
-        with urllib.request.urlopen(page, timeout=10) as answer:
+        with urllib.request.urlopen(page, timeout=60) as answer:
             assert (answer.status, b"JupyterLab" in answer.read()) == (200, True)
     finally:
         os.killpg(lab.pid, signal.SIGTERM)
-        lab.wait(20)
+        lab.wait(60)

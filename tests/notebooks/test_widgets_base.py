@@ -31,14 +31,14 @@ def test_work_runs_in_a_thread_and_reports_that_it_is_busy() -> None:
     heard, go = Heard(), threading.Event()
 
     def slow() -> str:
-        go.wait(10)
+        go.wait(60)
         return threading.current_thread().name
 
     heard.work.start(slow)
     assert heard.done == []
     go.set()
 
-    assert heard.work.wait(10)
+    assert heard.work.wait(60)
     assert heard.done == ["svctoolkit-work"]
     assert heard.busy == [True, False]
 
@@ -48,7 +48,7 @@ def test_the_latest_request_wins() -> None:
     heard, go, ran = Heard(), threading.Event(), []
 
     def first() -> str:
-        go.wait(10)
+        go.wait(60)
         return "first"
 
     heard.work.start(first)
@@ -56,7 +56,7 @@ def test_the_latest_request_wins() -> None:
         heard.work.start(lambda name=name: ran.append(name) or name)
     go.set()
 
-    assert heard.work.wait(10)
+    assert heard.work.wait(60)
     assert ran == ["fourth"]
     assert heard.done == ["fourth"]
 
@@ -73,10 +73,10 @@ def test_an_error_is_a_message(error: Exception, said: str) -> None:
         raise error
 
     heard.work.start(broken)
-    assert heard.work.wait(10)
+    assert heard.work.wait(60)
     heard.work.start(lambda: "well again")
 
-    assert heard.work.wait(10)
+    assert heard.work.wait(60)
     assert said in heard.failed[0]
     assert 'role="alert"' in heard.failed[0]
     assert "Traceback" not in heard.failed[0]
@@ -89,7 +89,7 @@ def test_an_error_while_showing_the_result_is_a_message() -> None:
     work = _base.Work(lambda result: result["missing"], fail=failed.append, busy=lambda _: None)
     work.start(dict)
 
-    assert work.wait(10)
+    assert work.wait(60)
     assert "KeyError" in failed[0]
 
 
@@ -101,7 +101,7 @@ def test_a_painter_repaints_rarely_and_shows_the_last_change() -> None:
         changes.append(number)
         painter.poke()
 
-    assert painter.wait(10)
+    assert painter.wait(60)
     painter.close()
     assert painted[-1] == 10_000
     assert len(painted) < 10
@@ -118,10 +118,10 @@ def test_a_painter_survives_an_error() -> None:
 
     painter = _base.Painter(paint, fail=failed.append, per_second=1000)
     painter.poke()
-    assert painter.wait(10)
+    assert painter.wait(60)
     painter.poke()
 
-    assert painter.wait(10)
+    assert painter.wait(60)
     painter.close()
     assert "ValueError: no" in failed[0]
     assert next(results, "empty") == "empty"

@@ -21,7 +21,7 @@ def sender(page: Locator) -> Callable[[str], None]:
         body = {"writeKey": "web-key", "batch": [{"type": "track", "event": name, "userId": "u-1"}]}
         headers = {"Content-Type": "application/json"}
         asked = urllib.request.Request(f"{url[0]}/v1/batch", json.dumps(body).encode(), headers)
-        urllib.request.urlopen(asked, timeout=20).close()
+        urllib.request.urlopen(asked, timeout=60).close()
 
     return send
 

@@ -59,7 +59,7 @@ class BalanceMachine(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from([KEY, OTHER]))
     def initialize_client(self, key: str) -> None:
-        self.client.initialize(key).wait(5)
+        self.client.initialize(key).wait(60)
 
     @rule(
         name=st.sampled_from(["e", "bad", "unwanted"]),

@@ -216,7 +216,7 @@ def test_initialize_can_be_awaited(make, gateway: Gateway):
 
     assert asyncio.run(run())
     assert gateway.names == ["async"]
-    assert make().initialize(KEY).wait(5)
+    assert make().initialize(KEY).wait(60)
 
 
 def test_the_client_is_a_context_manager(gateway: Gateway, tmp_path: Path):

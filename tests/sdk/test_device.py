@@ -112,7 +112,7 @@ def test_earlier_events_are_replayed_to_integrations(make, gateway: Gateway):
     second.shutdown()
     third_spy = Spy("One")
     third = make(factories=[third_spy])
-    third.initialize("2RdemoWriteKey").wait(5)
+    third.initialize("2RdemoWriteKey").wait(60)
     third.flush()
 
     assert (spy.events, third_spy.events) == (["early", "late"], [])
@@ -138,7 +138,7 @@ def test_reset_and_flush_reach_integrations(make, gateway: Gateway):
     """The client's `reset` and `flush` are passed on."""
     spy = Spy("")
     client = make(factories=[spy])
-    client.initialize("2RdemoWriteKey").wait(5)
+    client.initialize("2RdemoWriteKey").wait(60)
     client.reset()
     client.flush()
 
@@ -195,7 +195,7 @@ def test_the_configuration_is_refreshed(make, gateway: Gateway):
     """After configRefreshInterval hours it is fetched again and applied."""
     now = [1_800_000_000.0]
     client = make(clock=lambda: now[0])
-    client.initialize("2RdemoWriteKey").wait(5)
+    client.initialize("2RdemoWriteKey").wait(60)
     fetched = gateway.paths().count("/sourceConfig")
     gateway.config = _config(enabled=False)
     client.track("one")
@@ -210,7 +210,7 @@ def test_the_configuration_is_refreshed(make, gateway: Gateway):
 def test_the_configuration_is_cached(make, gateway: Gateway):
     """Offline, the last copy is used."""
     gateway.config = _config(_destination("One", apiKey="k"))
-    make(factories=[Spy("One")]).initialize("2RdemoWriteKey").wait(5)
+    make(factories=[Spy("One")]).initialize("2RdemoWriteKey").wait(60)
     spy = Spy("One")
     client = make(factories=[spy], control_plane_url="http://127.0.0.1:9")
     client.track("one")
@@ -342,14 +342,14 @@ def test_initialize_reports_why_nothing_can_be_sent(make, gateway: Gateway):
     """`initialize().wait()` is False with a refused key or a disabled source, and `problem` gives the reason."""
     client = ServiceClient(data_plane_url=gateway.url)
     ready = client.initialize(KEY)
-    assert ready.wait(5)
+    assert ready.wait(60)
     assert ready.problem == ""
     gateway.config = (400, {}, b'{"message":"Invalid write key"}')
     refused = client.initialize("WRONG")
-    assert not refused.wait(5)
+    assert not refused.wait(60)
     assert "the write key was refused" in refused.problem
     gateway.config = _config(enabled=False)
     disabled = client.initialize(KEY)
-    assert not disabled.wait(5)
+    assert not disabled.wait(60)
     assert "the source is disabled" in disabled.problem
     client.shutdown(0.1)

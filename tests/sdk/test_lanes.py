@@ -240,7 +240,7 @@ def test_a_kill_during_two_batches_keeps_the_order(gateway: Gateway, make, tmp_p
         if number != held:
             return None
         is_held.set()
-        assert killed.wait(20)
+        assert killed.wait(60)
         return "close"
 
     _hold(gateway, hold)
@@ -251,7 +251,7 @@ client.initialize({KEY!r}, {{"trackLifecycleEvents": False}})
 client.flush(60)"""
     child = subprocess.Popen([sys.executable, "-c", program])
     try:
-        assert is_held.wait(20)
+        assert is_held.wait(60)
         until(lambda: len(gateway.batches) >= max(2, held + 1))
     finally:
         child.send_signal(signal.SIGKILL)

@@ -61,7 +61,7 @@ def _application(client: ServiceClient, barrier: threading.Barrier | None = None
         user = request.query_params["user"]
         client.identify(user, {"name": user})
         if barrier is not None:
-            barrier.wait(10)
+            barrier.wait(60)
         client.track("Logged In", {"user": user})
         return HTMLResponse("<p>")
 
