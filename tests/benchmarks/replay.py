@@ -2,7 +2,7 @@
 
 It is compared with a script for node that reads the same file, runs the same code, and makes the same payloads. Each
 run is a new process; `per core` is by the CPU time of all processes, including their start. `--events` sets the number.
-The three destinations share a transformation; each makes a request for every event.
+Destinations share the transformation; each makes a request for every event, except those that batch them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,26 @@ lines.on('line', (line) => {{
   size += JSON.stringify({{ method: 'POST', endpoint: 'https://hook.example/in', body: {{ JSON: event }} }}).length;
 }});
 """
+_HUBSPOT = {
+    "hubspotEvents": [
+        {
+            "rsEventName": "Order Completed",
+            "hubspotEventName": "order",
+            "eventProperties": [{"from": "total", "to": "amount"}, {"from": "order_id", "to": "order"}],
+        }
+    ]
+}
 DESTINATIONS: list[tuple[str, dict[str, Any]]] = [
     ("WEBHOOK", {"webhookUrl": "https://hook.example/in"}),
     ("SEGMENT", {"writeKey": "w-1"}),
     ("MP", {"token": "t-1", "dataResidency": "us", "persistence": "none"}),
+    ("GA4", {"apiSecret": "s-1", "measurementId": "G-1", "typesOfClient": "gtag"}),
+    ("HS", {"authorizationType": "newPrivateAppApi", "apiVersion": "newApi", "accessToken": "t-1", **_HUBSPOT}),
+    ("AM", {"apiKey": "k-1"}),
+    ("BRAZE", {"restApiKey": "k-1", "dataCenter": "EU-01"}),
+    ("FACEBOOK_PIXEL", {"pixelId": "p-1", "accessToken": "t-1", "advancedMapping": True}),
+    ("KLAVIYO", {"privateApiKey": "k-1", "publicApiKey": "p-1", "apiVersion": "v2", "flattenProperties": True}),
+    ("CUSTOMERIO", {"siteID": "s-1", "apiKey": "k-1"}),
 ]
 STEPS = ("read", "user_transform", "dest_transform", "rows")
 Task = tuple[Spent, dict[str, Any]]
@@ -135,7 +151,7 @@ def main(
         done = replay(file, workspace, rows=False, policies=Policies.of(policies), progress=False, **where)
     if any(set(counts) != {"delivered"} for counts in done.counts.values()):
         raise RuntimeError(f"not all events make requests: {done.counts}")
-    print(json.dumps({"elapsed": done.elapsed, "seconds": dict(done.seconds)}))
+    print(json.dumps({"elapsed": done.elapsed, "seconds": dict(done.seconds), "counts": done.counts}))
 
 
 def _cluster() -> Any:
