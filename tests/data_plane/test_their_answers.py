@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from svctoolkit import DataPlane
+from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
+from svctoolkit.server import Backoff
 from tests.data_plane.conftest import basic
 from tests.data_plane.receivers import Receiver
-from tests.data_plane.test_forwarding import EVENT, KEY, bench, fates, forward, send
+from tests.data_plane.test_forwarding import EVENT, FILE, KEY, bench, events, fates, forward, send
 
 THEIRS = ", answer: theirs"
 
@@ -125,3 +126,52 @@ def bench_workspace(url: str) -> Any:
     from tests.data_plane.test_forwarding import shop
 
     return shop(url, THEIRS)
+
+
+@pytest.mark.parametrize("earlier", [1, 300])
+def test_an_answer_counts_before_its_event_s_turn(earlier: int, tmp_path: Path) -> None:
+    """An accepted event behind one in back-off is settled at once: a restart does not send it again.
+
+    Also if it is in the store only, because many events wait.
+    """
+    file = FILE.format(more=THEIRS) + "dataPlane: {limits: {waiting: 200}}"
+    ids, down = [f"m{number:05}" for number in range(earlier)], [True]
+
+    def answers(_: int, batch: list[dict[str, Any]]) -> int:
+        return 503 if down[0] and batch[0]["messageId"] in ids else 200
+
+    with Receiver(answers) as receiver:
+        workspace = Workspace.loads(file, environ={"REAL_KEY": "r3al-k3y", "REAL_URL": receiver.url})
+        options: dict[str, Any] = {"listen": False, "store": tmp_path / "plane.db"}
+        with DataPlane(workspace, backoff=Backoff(first=3600, jitter=0), **options) as plane:
+            plane.script(KEY, Answer(close=True, times=1))  # no answer for the client; then the lane gets a 503
+            send(plane, events(earlier, users=earlier))
+            plane.wait(lambda: any(fate.attempts for fate in plane.fates if fate.destination == KEY), timeout=60)
+            send(plane, [{**EVENT, "messageId": "x1", "userId": "u0"}, {**EVENT, "messageId": "x2", "userId": "u0"}])
+            plane.wait(lambda: forward(plane)["waiting"] == earlier, timeout=60)
+            found = fates(plane)[-2:]
+        down[0] = False
+        with DataPlane(workspace, **options) as plane:
+            plane.drain(60)
+            statuses = {status for _, status in fates(plane)}
+
+        assert (found, statuses) == ([("x1", "delivered"), ("x2", "delivered")], {"delivered"})
+        assert sorted(receiver.ids) == [*ids, "x1", "x2"]
+
+
+def test_an_answer_counts_while_the_lane_is_busy() -> None:
+    """The event of another user, whose turn it would be next, leaves the queue; later ones follow as usual."""
+    with Receiver(lambda number, _: None if number == 1 else 200) as receiver, bench(receiver.url, THEIRS) as plane:
+        plane.script(KEY, Answer(close=True, times=1))
+        send(plane)
+        receiver.wait(1)  # the lane's attempt, which hangs
+        send(plane, [{**EVENT, "messageId": "m2", "userId": "u2"}])
+        plane.wait(lambda: ("m2", "delivered") in fates(plane), timeout=60)
+        found = fates(plane)
+        receiver.released.set()
+        plane.drain(60)
+        send(plane, [{**EVENT, "messageId": "m3", "userId": "u2"}])
+        plane.drain(60)
+
+        assert found == [("m1", "pending"), ("m2", "delivered")]
+        assert [status for _, status in fates(plane)] == ["delivered"] * 3

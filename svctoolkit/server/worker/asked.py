@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Event, Lock
 from typing import NamedTuple
 
@@ -22,14 +23,28 @@ class Ask:
 
     def __init__(self) -> None:
         self.is_sent = False
-        self._known = Event()
+        self._known, self._lock = Event(), Lock()
         self._reply: Reply | None = None
+        self._waiting: list[Callable[[Reply | None], object]] = []
 
     def settle(self, reply: Reply | None) -> None:
         """Set the outcome: None if no answer came in time. Only the first call counts."""
-        if not self._known.is_set():
+        with self._lock:
+            if self._known.is_set():
+                return
             self._reply = reply
             self._known.set()
+            waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            call(reply)
+
+    def on_settled(self, call: Callable[[Reply | None], object]) -> None:
+        """Call `call(reply)` when the outcome is known, in the thread that sets it; at once if it is known already."""
+        with self._lock:
+            if not self._known.is_set():
+                self._waiting.append(call)
+                return
+        call(self._reply)
 
     def reply(self) -> Reply | None:
         """Return the outcome when it is known."""
@@ -38,24 +53,27 @@ class Ask:
 
 
 class Asked:
-    """The events of these requests, by seq, until the lane has their outcome. Thread-safe."""
+    """The events of these requests, until their outcome is known. Thread-safe.
+
+    `asks` has the requests by the seq of their events. Only the methods change it.
+    """
 
     def __init__(self) -> None:
-        self._asks: dict[int, Ask] = {}
+        self.asks: dict[int, Ask] = {}
         self._lock = Lock()
 
     def add(self, first: int, count: int, ask: Ask) -> None:
         """Add the events of a request, before they can reach the lane."""
         with self._lock:
-            self._asks.update(dict.fromkeys(range(first, first + count), ask))
+            self.asks.update(dict.fromkeys(range(first, first + count), ask))
 
     def __contains__(self, seq: int) -> bool:
-        return seq in self._asks
+        return seq in self.asks
 
     def take(self, seq: int) -> Ask | None:
         """Remove an event and return its request; None if no data plane was asked, or the event was taken before."""
         with self._lock:
-            return self._asks.pop(seq, None)
+            return self.asks.pop(seq, None)
 
     def drop(self, first: int, count: int) -> None:
         """Remove the events of a request that could not be stored."""

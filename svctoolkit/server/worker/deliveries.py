@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -17,6 +18,7 @@ from svctoolkit.server.batches import MAX_EVENTS
 from svctoolkit.server.store.blob import unpack
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.work import Events, Work
+from svctoolkit.server.worker.asked import Ask, Reply
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
@@ -86,6 +88,28 @@ class Deliveries:
         """Add new tasks by destination. They are in the store already. `pauses`: see `Lane.add`."""
         for key, of_destination in tasks.items():
             self._lane(key).add(of_destination, pauses.get(key, NO_PAUSES))
+        if self._attempts.asked.asks:
+            for key in filter(is_forward_key, tasks):
+                self._await_replies(key, tasks[key])
+
+    def _await_replies(self, key: str, tasks: Sequence[Task]) -> None:
+        """Settle events as soon as another data plane has answered their clients.
+
+        They do not wait for their turn behind earlier events, or a restart meanwhile would send them again.
+        """
+        asks: dict[Ask, list[Task]] = {}
+        for task in tasks:
+            if (ask := self._attempts.asked.asks.get(task.seq)) is not None:
+                asks.setdefault(ask, []).append(task)
+        for ask, of_ask in asks.items():
+            ask.on_settled(partial(self._settle_replied, key, of_ask))
+
+    def _settle_replied(self, key: str, tasks: Sequence[Task], reply: Reply | None) -> None:
+        if reply is None or reply.response is None or self._stopped:
+            return  # the lane sends them
+        lane, asked = self._lane(key), self._attempts.asked
+        if withdrawn := lane.withdraw(tasks, lambda seq: asked.take(seq) is not None):
+            lane.settle(self._attempts.replied(key, reply, reply.response, withdrawn))
 
     def wake(self) -> None:
         """Check again which destinations are enabled: one of them or the workspace has changed."""

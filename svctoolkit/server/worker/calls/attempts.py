@@ -8,11 +8,12 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from svctoolkit.delivery import HttpResponse
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route
 from svctoolkit.server.store.block import Block
-from svctoolkit.server.worker.asked import Asked
+from svctoolkit.server.worker.asked import Asked, Reply
 from svctoolkit.server.worker.calls.call import Call
 from svctoolkit.server.worker.calls.elsewhere import Forwarding
 from svctoolkit.server.worker.calls.loads import load
@@ -33,7 +34,7 @@ class Attempts:
     """
 
     def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], asked: Asked, *, masked: bool) -> None:
-        self._pipeline, self._clock, self._asked, self._masked = pipeline, clock, asked, masked
+        self._pipeline, self._clock, self.asked, self._masked = pipeline, clock, asked, masked
         self._problems: dict[str, str] = {}  # by key of a `forward`: why the last request failed
         self._watchdog = Watchdog(lambda: pipeline.workspace.data_plane.limits.mapping)
 
@@ -63,9 +64,14 @@ class Attempts:
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - neither a bug here nor pytest's `fail` in a mapping may stop the lane
-            _LOG.exception("delivery of events %s to %s", ", ".join(str(task.seq) for task in without), key)
-            outcome = Outcome("failed", "svctoolkit", f"this is a bug in svctoolkit: {type(error).__name__}")
-            yield Step((), [(task, outcome) for task in without])
+            yield _bug(error, [*without], key)
+
+    def replied(self, key: str, reply: Reply, response: HttpResponse, tasks: Sequence[Task]) -> Step:
+        """Return the outcomes of events of a `forward` whose client got this response, without an attempt."""
+        try:
+            return Forwarding(self._pipeline, key, self._clock).replied(reply, response, tasks)
+        except Exception as error:  # noqa: BLE001 - a bug must not leave the events without an outcome
+            return _bug(error, tasks, key)
 
     def _steps(self, tasks: Sequence[Task], events: Mapping[Task, Mapping[str, Any]], key: str) -> Iterator[Step]:
         workspace = self._pipeline.workspace
@@ -91,8 +97,8 @@ class Attempts:
             outcome = Outcome("failed", "routing", "the source is not forwarded any more")
             yield Step((), [(task, outcome) for task in blocks])
             return
-        forwarding = Forwarding(self._pipeline, key, to, self._clock, blocks)
-        for step in forwarding.steps(self._asked):
+        forwarding = Forwarding(self._pipeline, key, self._clock, blocks)
+        for step in forwarding.steps(to, self.asked):
             if forwarding.problem not in ("", self._problems.get(key)):
                 _FORWARD_LOG.warning("events at %s are not forwarded: %s", key, forwarding.problem)
             self._problems[key] = forwarding.problem
@@ -105,3 +111,9 @@ class Attempts:
             account.renew()
         elif account is not None and mark == "AUTH_STATUS_INACTIVE":
             account.active = False
+
+
+def _bug(error: BaseException, tasks: Sequence[Task], key: str) -> Step:
+    _LOG.error("delivery of events %s to %s", ", ".join(str(task.seq) for task in tasks), key, exc_info=error)
+    outcome = Outcome("failed", "svctoolkit", f"this is a bug in svctoolkit: {type(error).__name__}")
+    return Step((), [(task, outcome) for task in tasks])

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace
@@ -37,6 +38,8 @@ from svctoolkit.url_secrets import mask_http
 from svctoolkit.workspace import Forward
 
 _STAGE = "send_to_destination"
+#: for outcomes that need no request
+NO_BLOCKS: Mapping[Task, Block] = MappingProxyType({})
 
 
 def ask(pipeline: Pipeline, request: HttpRequest, key: str, *, timeout: float) -> Reply:
@@ -76,9 +79,9 @@ class Forwarding:
     """
 
     def __init__(
-        self, pipeline: Pipeline, key: str, to: Forward, clock: Callable[[], datetime], blocks: Mapping[Task, Block]
+        self, pipeline: Pipeline, key: str, clock: Callable[[], datetime], blocks: Mapping[Task, Block] = NO_BLOCKS
     ) -> None:
-        self._pipeline, self._key, self._to, self._clock, self._blocks = pipeline, key, to, clock, blocks
+        self._pipeline, self._key, self._clock, self._blocks = pipeline, key, clock, blocks
         self._masker, self._limits = pipeline.workspace.masker, pipeline.workspace.data_plane.limits
         self._tasks = {task.seq: task for task in blocks}
         self._counted: set[str] = set()  # users whose failed attempt is already counted for one event
@@ -86,14 +89,14 @@ class Forwarding:
         #: why the call is over before all events are sent; empty if it is not
         self.problem = ""
 
-    def steps(self, asked: Asked) -> Iterator[Step]:
-        """Yield the outcomes of the events. What the requests of clients have brought there is not sent again."""
+    def steps(self, to: Forward, asked: Asked) -> Iterator[Step]:
+        """Send the events. Yield their outcomes. What the requests of clients have brought there is not sent again."""
         yield from self._replied(asked)
         events, unreadable = self._events()
         if unreadable:
             yield Step((), unreadable)
         for batch in batches(events):
-            yield from self._send(batch)
+            yield from self._send(batch, to)
             if self.problem:
                 return
 
@@ -106,14 +109,17 @@ class Forwarding:
             reply = waiting.reply()
             if reply is None or reply.response is None:
                 continue
-            record = self._record(reply, tasks)
-            verdict = judge(reply.response, self._clock().timestamp())
-            reason = "" if verdict.kind == "accepted" else f"the client got this answer: {verdict.reason}"
-            outcomes = []
-            for place, task in enumerate(tasks):
+            for task in tasks:
                 del self._tasks[task.seq]
-                outcomes.append((task, self._final(reply, record, place, reason)))
-            yield Step([record], outcomes)
+            yield self.replied(reply, reply.response, tasks)
+
+    def replied(self, reply: Reply, response: HttpResponse, tasks: Sequence[Task]) -> Step:
+        """Return the outcomes of events whose client got this response of the other data plane."""
+        record = self._record(reply, tasks)
+        verdict = judge(response, self._clock().timestamp())
+        reason = "" if verdict.kind == "accepted" else f"the client got this answer: {verdict.reason}"
+        outcomes = [(task, self._final(reply, record, place, reason)) for place, task in enumerate(tasks)]
+        return Step([record], outcomes)
 
     def _events(self) -> tuple[list[StoredEvent], list[tuple[Task, Outcome]]]:
         """Return the events that are still to be sent, and the outcomes of those that cannot be read."""
@@ -130,9 +136,9 @@ class Forwarding:
                 unreadable.append((task, Outcome("failed", "store", f"the event cannot be read: {error!r}")))
         return events, unreadable
 
-    def _send(self, batch: Batch) -> Iterator[Step]:
+    def _send(self, batch: Batch, to: Forward) -> Iterator[Step]:
         tasks = [self._tasks[event.seq] for event in batch]
-        request = request_of(str(reveal(self._to.url)), reveal(self._to.write_key), body_of(batch, self._clock()))
+        request = request_of(str(reveal(to.url)), reveal(to.write_key), body_of(batch, self._clock()))
         timeout = self._pipeline.workspace.delivery.timeout
         reply = ask(self._pipeline, request, self._key, timeout=timeout)
         record, verdict = self._record(reply, tasks), self._judge(reply)
@@ -140,7 +146,7 @@ class Forwarding:
         if verdict.kind == "refused" and len(batch) > 1:
             yield Step([record])
             for half in halves(batch):
-                yield from self._send(half)
+                yield from self._send(half, to)
                 if self.problem:
                     return
             return

@@ -132,6 +132,21 @@ class Lane:
         for owner in held:
             self._retries.after(pauses[owner], partial(self._again, [owner]))
 
+    def withdraw(self, tasks: Sequence[Task], is_left: Callable[[int], bool]) -> list[Task]:
+        """Remove tasks for `settle`, unless they are under way. `is_left(seq)` is false for settled ones."""
+        with self._changed:
+            withdrawn = [task for task in tasks if not self._queue.has_taken(task) and is_left(task.seq)]
+            for task in withdrawn:
+                self._memory.withdraw(task)
+            return withdrawn
+
+    def settle(self, step: Step) -> None:
+        """Store the final outcomes of withdrawn tasks."""
+        results = [result_of(*pair, self._knobs.backoff, {}) for pair in step.outcomes]
+        with self._changed:
+            self._results.add(Record(step.exchanges, results))
+        self._results.flush()
+
     def reload(self) -> None:
         """Load everything again that is pending in the store."""
         with self._changed:

@@ -97,8 +97,9 @@ class Memory:
             stored = self._load(last, limit, owner)
             self._overflow.load(owner, stored[-1].seq if stored else last, is_all=len(stored) < limit)
             for task in stored:
-                self._held.add(task.seq)
-                self.queue.push(task)
+                if task.seq not in self._held:  # else it was withdrawn, and its outcome is not stored yet
+                    self._held.add(task.seq)
+                    self.queue.push(task)
 
     def _push(self, task: Task, capacity: int) -> None:
         self._loaded_to = max(self._loaded_to, task.seq)
@@ -118,6 +119,13 @@ class Memory:
         self.queue.release(owner)
         if not self.queue.last(owner):
             self._overflow.want(owner)
+
+    def withdraw(self, task: Task) -> None:
+        """Remove a task that is not under way, wherever it waits: its outcome will be stored."""
+        self.queue.withdraw(task)
+        self._held.add(task.seq)  # until then, because the store lists it as pending
+        if not self.queue.last(task.owner):
+            self._overflow.want(task.owner)
 
     def make_room(self, owner: str, capacity: int) -> None:
         """Drop an owner's later tasks from memory while it waits for a retry, if the queue is full."""

@@ -6,6 +6,7 @@ import heapq
 from bisect import insort
 from collections import Counter, deque
 from collections.abc import Set as AbstractSet
+from itertools import islice
 
 from svctoolkit.server.worker.task import Task
 
@@ -93,6 +94,23 @@ class Queue:
             # All events of this user leave `ready`, also those that were not taken: they wait for these.
             self.ready -= self._runs[owner]
         return call
+
+    def has_taken(self, task: Task) -> bool:
+        """Whether this event itself is under way, or waits for its next attempt."""
+        taken = islice(self._tasks.get(task.owner, ()), self._under_way.get(task.owner, 0))
+        return any(other.seq == task.seq for other in taken)
+
+    def withdraw(self, task: Task) -> None:
+        """Remove an event that is not under way, if it is here."""
+        # Compared by seq: the store may have loaded the event as another task.
+        found = next((other for other in self._tasks.get(task.owner, ()) if other.seq == task.seq), None)
+        if found is None:
+            return
+        was_ready = self.hold(task.owner)
+        self._tasks[task.owner].remove(found)
+        self._runs[task.owner][task.run] -= 1
+        if was_ready:
+            self.release(task.owner)
 
     def remove(self, task: Task) -> None:
         """Remove an event that was under way and is settled."""
