@@ -32,6 +32,25 @@ os.environ.setdefault("PYTEST_ADDOPTS", WITHOUT_OTHERS)
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
+ROOT = Path(__file__).parent.parent
+#: Files whose slow tests take longest run first: started last, one would run while other workers have nothing to do.
+LONGEST = (
+    "tests/notebooks/test_browser.py",
+    "tests/test_benchmarks.py",
+    "tests/test_site_in_a_browser.py",
+    "tests/test_contributing.py",
+    "tests/notebooks/test_code_editor.py",
+    "tests/notebooks/test_notebooks.py",
+    "tests/data_plane/test_store.py",
+    "tests/test_honest_layers.py",
+    "tests/data_plane/test_console.py",
+    "tests/mutation/test_ourselves.py",
+    "tests/replay/test_cluster.py",
+    "tests/imports/test_mistakes.py",
+    "tests/warehouse/test_change.py",
+    "tests/bounded_time/test_patterns.py",
+)
+
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
 
 
@@ -70,6 +89,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr == "slow":
         return None if "mark.slow" in text else True
     return True if _ALL_SLOW.search(text) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.option.markexpr == "slow":
+        place = {ROOT / name: number for number, name in enumerate(LONGEST)}
+        items.sort(key=lambda item: place.get(item.path, len(place)))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -86,10 +86,10 @@ class Wires:
         return f"{says}; lost: {', '.join(lost[:10])}{', …' if len(lost) > 10 else ''}" if lost else says
 
     def _numbers(self) -> Numbers:
-        rows = []
-        for place, end in enumerate(self.left):
-            to = [self.right[wire.right].name for wire in self.wires if wire.left == place]
-            rows.append([end.name, ", ".join(to), end.note])
+        names: dict[int, list[str]] = {}
+        for wire in self.wires:
+            names.setdefault(wire.left, []).append(self.right[wire.right].name)
+        rows = [[end.name, ", ".join(names.get(place, ())), end.note] for place, end in enumerate(self.left)]
         reached = {wire.right for wire in self.wires}
         rows += [["", end.name, end.note] for place, end in enumerate(self.right) if place not in reached]
         return Numbers([*self.heads, ""], rows)
