@@ -265,6 +265,8 @@ def schema() -> dict[str, Json]:
 
 def _flaws(items: Sequence[Mapping[str, Json]]) -> list[_Flaw]:
     """Return every mistake of policies as in a file."""
+    if not items:  # the schema needs all kinds of policies, also those of other packages, which takes time to find
+        return []
     misfits = yamlfile.misfits({"policies": list(items)}, schema())
     if misfits:
         return [_Flaw(misfit.path, misfit.message, misfit.at_key) for misfit in misfits]

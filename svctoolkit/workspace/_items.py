@@ -137,7 +137,7 @@ def is_sdk_type(name: str) -> bool:
 
 def is_webhook_type(name: str) -> bool:
     """Return whether sources of this type accept webhooks."""
-    if is_sdk_type(name):  # nearly all, and looking further takes time
+    if not name or is_sdk_type(name):  # nearly all, and looking further takes time
         return False
     from svctoolkit.sources import CATALOGUE
 
