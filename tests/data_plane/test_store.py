@@ -12,6 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,6 +24,8 @@ from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.errors import ConfigError
 from svctoolkit.server import Backoff, Retention
+from svctoolkit.server.store.block import Block
+from svctoolkit.server.store.database import Store
 from svctoolkit.sqlite import Connection
 from tests.data_plane.conftest import basic
 
@@ -45,6 +48,22 @@ def test_a_store_in_a_file_survives_a_restart(workspace: Workspace, tmp_path: Pa
 
         assert after == before
         assert [f.status for f in plane.fates] == ["delivered", "delivered", "filtered", "filtered"]
+
+
+def test_accepted_events_are_synced_to_disk_and_results_are_not(tmp_path: Path) -> None:
+    """SQLite syncs a block before it is confirmed, also after results, which are written on the same connection."""
+    block = Block(1, 1, "web", "", 0.0, (), "track", "", ("m1",), b"{}")
+    statements: list[str] = []
+    store = Store(tmp_path / "plane.db")
+    store.write(lambda to: to.set_trace_callback(statements.append)).result()
+    for _ in range(2):
+        store.append(1, lambda first: replace(block, first=first).row(), lambda _: None).result()
+        store.write(lambda _: None).result()
+    store.close()
+
+    steps = [text.partition(" into")[0] for text in statements[statements.index("pragma synchronous=full") :]]
+    once = ["pragma synchronous=full", "insert or replace", "pragma synchronous=normal", "begin immediate", "commit"]
+    assert steps == once + once
 
 
 def test_pending_events_are_delivered_after_a_restart(workspace: Workspace, tmp_path: Path) -> None:

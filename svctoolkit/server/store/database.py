@@ -29,6 +29,10 @@ _ROWS = 256  # rows in one statement
 _CHECKED = 64 << 20  # bytes; files up to this size are checked at the start
 _GROUP = 256  # writes in one transaction
 _PROBE = 1 << 18  # bytes
+#: How SQLite syncs blocks, which must survive a power failure, and the rest, which need not.
+_CONFIRMED, _UNCONFIRMED = "full", "normal"
+#: KiB. Digests are in random order: the pages of their index should stay in the cache.
+_WRITER_CACHE, _READER_CACHE = 16_384, 2_000
 _ADVICE = "Start with another file, or open this one with the svctoolkit that wrote it"
 
 
@@ -43,12 +47,11 @@ class Store:
         self._hold = _hold(path) if path else None
         self._opened = [] if self._hold is None else [self._hold]
         try:
-            self._connection = self._open(path, synchronous="normal")
-            # Two connections because `synchronous` is per connection: blocks must survive a power failure, the rest
-            # need not.
-            self._confirmed = self._open(path, synchronous="full") if path else self._connection
+            # One connection for all writes: a write of another one would invalidate its page cache.
+            self._connection = self._open(path, _WRITER_CACHE)
+            self._synchronous = _UNCONFIRMED
             # In WAL mode a reader on its own connection never waits for the writer.
-            self._reader = self._open(path, synchronous="normal") if path else self._connection
+            self._reader = self._open(path) if path else self._connection
             _check_pages(path, self._connection)
             # Numbers continue after a restart; rejected requests and webhooks have numbers as well, so all count.
             self._next = self._first_free()
@@ -130,6 +133,18 @@ class Store:
         except sqlite3.Error as error:
             raise StoreError(f"cannot read {self.path or 'the store'}: {_cause(error)}") from error
 
+    # Any: whatever columns the statement names
+    def read_cached(self, sql: str, values: Sequence[Json]) -> list[tuple[Any, ...]]:
+        """Return the rows of `sql` from pages that the writer caches. Waits for a write. Raises `StoreError`.
+
+        The cache of the other connection starts empty after each write.
+        """
+        try:
+            with self._lock:
+                return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"cannot read {self.path or 'the store'}: {_cause(error)}") from error
+
     def flush(self) -> None:
         """Return when everything written before is on disk."""
         if self._writer is not None and not self._closed:  # in memory, writes are immediate
@@ -155,10 +170,10 @@ class Store:
         while self._opened:  # the lock on the file is released last
             self._opened.pop().close()
 
-    def _open(self, path: Path | None, synchronous: str) -> sqlite3.Connection:
+    def _open(self, path: Path | None, cache: int = _READER_CACHE) -> sqlite3.Connection:
         connection = _connect(path)
         self._opened.append(connection)
-        _set_up(connection, synchronous)
+        _set_up(connection, cache)
         return connection
 
     def _first_free(self) -> int:
@@ -184,16 +199,18 @@ class Store:
         if blocks:
             # A single statement is its own transaction, and releases Python's lock once instead of three times.
             accepted = encode([row for row, _ in blocks])
-            self._settle(lambda: self._insert(accepted), [f for _, f in blocks], last=True)
-        if works and not self._settle(lambda: self._do([work for work, _ in works]), [f for _, f in works]):
+            self._settle(lambda: self._insert(accepted), [f for _, f in blocks], _CONFIRMED, last=True)
+        if not works:
+            return
+        if not self._settle(lambda: self._do([work for work, _ in works]), [f for _, f in works], _UNCONFIRMED):
             # One of the writes failed, which must not undo the others. Run each in its own transaction.
             for work, future in works:
-                self._settle(partial(self._do, [work]), [future], last=True)
+                self._settle(partial(self._do, [work]), [future], _UNCONFIRMED, last=True)
 
     def _insert(self, blocks: Sequence[Sequence[Json]]) -> None:
         """Insert blocks, and note whether that works before anyone gets an answer."""
         try:
-            insert(self._confirmed, BlockRow, blocks)
+            insert(self._connection, BlockRow, blocks)
         except sqlite3.Error as error:
             self.failure = _cause(error)
             raise
@@ -213,11 +230,17 @@ class Store:
                 connection.execute("rollback")
             raise
 
-    def _settle(self, write: Callable[[], None], futures: Sequence[Future[None]], *, last: bool = False) -> bool:
+    def _settle(
+        self, write: Callable[[], None], futures: Sequence[Future[None]], synchronous: str, *, last: bool = False
+    ) -> bool:
         """Return whether `write` worked. The futures get the result, unless it failed and is not the `last` try."""
         failure: BaseException | None = None
         with self._lock:
             try:
+                if self.path and synchronous != self._synchronous:
+                    # Not `execute`: SQLite runs this pragma when it is compiled, and Python keeps compiled statements.
+                    self._connection.executescript(f"pragma synchronous={synchronous}")
+                    self._synchronous = synchronous
                 write()
             except sqlite3.Error as error:
                 failure = StoreError(f"cannot write to {self.path or 'the store'}: {_cause(error)}")
@@ -255,11 +278,12 @@ def _connect(path: Path | None) -> sqlite3.Connection:
     )
 
 
-def _set_up(connection: sqlite3.Connection, synchronous: str) -> None:
+def _set_up(connection: sqlite3.Connection, cache: int) -> None:
     # Events are a kilobyte or more each, so larger pages mean that fewer pages are written.
     # `page_size` must be set before the first table exists; in an existing file it has no effect.
-    for setting in ("page_size=16384", "journal_mode=wal", f"synchronous={synchronous}", "temp_store=memory"):
+    for setting in ("page_size=16384", "journal_mode=wal", f"synchronous={_UNCONFIRMED}", "temp_store=memory"):
         connection.execute(f"pragma {setting}")
+    connection.execute(f"pragma cache_size={-cache}")
     _bring_up_to_date(connection)
     connection.executescript(ddl())
 

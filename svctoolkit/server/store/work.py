@@ -120,7 +120,7 @@ class Work:
         for start in range(0, len(digests), 500):
             some = digests[start : start + 500]
             sql = f"select digest, seq, max(at) from events where digest in ({marks(some)}) group by digest"
-            earlier.update({digest: Duplicate(seq, at) for digest, seq, at in self._store.read(sql, some)})
+            earlier.update({digest: Duplicate(seq, at) for digest, seq, at in self._store.read_cached(sql, some)})
         return earlier
 
     def save_chunk(self, chunk: Chunk) -> list[int]:
