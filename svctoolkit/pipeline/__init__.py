@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.pipeline.api import Pipeline
-from svctoolkit.pipeline.outside import lookup_at, payload_of_lookup, server_of, transport_of
+from svctoolkit.pipeline.outside import lookup_at, payload_of_lookup, server_of
 from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import run, run_many
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated, read_request, state_run
@@ -45,7 +45,6 @@ __all__ = [
     "server_of",
     "state_run",
     "transform_alone",
-    "transport_of",
 ]
 
 

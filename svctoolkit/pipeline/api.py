@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from svctoolkit.delivery import Recorder, Sender, Transport, calling
 from svctoolkit.delivery.faults import FaultInjector
+from svctoolkit.delivery.faults.arrival import reach
 from svctoolkit.destinations import Context, Lookup, definitions
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import RequestError, ToolkitError, UsageError
@@ -335,6 +336,25 @@ class Pipeline(Displayed):
             self._last_transport = setting, transport
         return self._last_transport[1]
 
+    def transport_to(
+        self,
+        route: Route,
+        run: str = "",
+        events: tuple[str, ...] = (),
+        changed: Callable[[HeldChanges], None] = lambda _: None,
+        *,
+        servers: Simulated | None = None,
+    ) -> Transport:
+        """Return what responds to the requests for a destination, by the delivery mode and its fault profile.
+
+        `changed` gets what a request changed at a simulated server whose state is stored.
+        """
+        transport = self.transport()
+        if isinstance(transport, Recorder):
+            return transport_of(route, transport, run, servers or self.simulated, events, changed)
+        key, sleep = route.destination.key, self.recorder.sleep
+        return partial(reach, transport, faults=self.faults, destination=key, run=run, sleep=sleep)
+
     def context_of(self, route: Route) -> Context:
         """Return the context for a route's mapping, including the data of the destination's account."""
         account = account_metadata(self.workspace, route.destination)
@@ -373,10 +393,8 @@ class Pipeline(Displayed):
 
         `event` is the one whose requests are sent.
         """
-        transport = self.transport()
-        if route is not None:
-            events = message_ids([event] if event else [])
-            transport = transport_of(route, transport, run, servers or self.simulated, events)
+        events = message_ids([event] if event else [])
+        transport = self.transport() if route is None else self.transport_to(route, run, events, servers=servers)
         return Sender(transport, timeout=self.workspace.delivery.timeout)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from svctoolkit.delivery._failures import failure
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._url import Url
-from svctoolkit.delivery.faults.injector import Fault
+from svctoolkit.delivery.faults.injector import Fault, FaultInjector
 
 
 def arrive(
@@ -31,6 +31,23 @@ def arrive(
         when = "before its response was complete" if is_truncated else "without a response"
         raise failure("ECONNRESET", f"{place} closed the connection {when}")
     return response
+
+
+def reach(
+    transport: Transport,
+    request: HttpRequest,
+    *,
+    timeout: float,
+    faults: FaultInjector,
+    destination: str,
+    run: str = "",
+    sleep: Callable[[float], object],
+) -> HttpResponse:
+    """Return the response of a transport to a request for a destination, which meets the destination's faults."""
+    fault = faults.next("destination", destination, run)
+    if fault is None:
+        return transport(request, timeout=timeout)
+    return exchange(transport, request, fault, timeout=timeout, sleep=sleep)
 
 
 def exchange(

@@ -12,7 +12,7 @@ from svctoolkit.destinations import CATALOGUE, DeletionOutcome, Lookup
 from svctoolkit.errors import CannotDelete, ToolkitError
 from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import HeldChanges, Pipeline, Route, payload_of_lookup, transport_of
+from svctoolkit.pipeline import HeldChanges, Pipeline, Route, payload_of_lookup
 from svctoolkit.secrets import reveal
 from svctoolkit.server.regulations.model import KEPT, DeletionSent, DeletionTry, JobStatus
 from svctoolkit.url_secrets import mask_http
@@ -84,7 +84,7 @@ class JobSender:
 
     def _lookup(self, route: Route, run: str, changed: Callable[[HeldChanges], None], urls: list[str]) -> Lookup:
         """Return what sends one request, and adds its URL to `urls`."""
-        transport = transport_of(route, self._pipeline.transport(), run, self._pipeline.simulated, changed=changed)
+        transport = self._pipeline.transport_to(route, run, changed=changed)
         sender = Sender(transport, timeout=_TIMEOUT)
 
         def send(request: Mapping[str, Any]) -> tuple[int, Json]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from svctoolkit.causes import map_texts
 from svctoolkit.delivery import HttpRequest, HttpResponse, delivered, rejection_of, undelivered
 from svctoolkit.delivery.faults import Fault
-from svctoolkit.delivery.faults.arrival import exchange
+from svctoolkit.delivery.faults.arrival import exchange, reach
 from svctoolkit.delivery.live import transport_for
 from svctoolkit.errors import DeliveryError
 from svctoolkit.pipeline import Pipeline
@@ -63,11 +63,9 @@ def _carry(pipeline: Pipeline, request: HttpRequest, key: str, timeout: float) -
     transport = pipeline.given_transport or transport_for(allow, pipeline.loopback, redirects=0)
     answer = recorder.next_answer(request, key)
     if answer is None:
-        fault = pipeline.faults.next("destination", key)
-    else:
-        fault = Fault(answer.delay, replace(answer, close=True) if answer.truncate else answer, None)
-    if fault is None:
-        return transport(request, timeout=timeout)
+        faults, sleep = pipeline.faults, recorder.sleep
+        return reach(transport, request, timeout=timeout, faults=faults, destination=key, sleep=sleep)
+    fault = Fault(answer.delay, replace(answer, close=True) if answer.truncate else answer, None)
     return exchange(transport, request, fault, timeout=timeout, sleep=recorder.sleep)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from svctoolkit.delivery import Delivered, HttpRequest, HttpResponse, Recorder, Sender, Server, Transport
-from svctoolkit.delivery.faults.arrival import exchange
 from svctoolkit.destinations import Context
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import HeldChanges, Pipeline, Route, server_of
@@ -84,10 +83,7 @@ class Wire:
     def _answer(self, request: HttpRequest, timeout: float) -> HttpResponse:
         # A real transport, or a cassette: neither knows runs, and simulated servers only exist behind the recorder.
         if not isinstance(self._transport, Recorder):
-            fault = self._pipeline.faults.next("destination", self._route.destination.key, self._run)
-            if fault is None:
-                return self._transport(request, timeout=timeout)
-            return exchange(self._transport, request, fault, timeout=timeout, sleep=self._pipeline.recorder.sleep)
+            return self._pipeline.transport_to(self._route, self._run)(request, timeout=timeout)
         server: Server = self._route.answer
         if self._is_simulated:
             simulated = self._pipeline.simulated
