@@ -42,6 +42,7 @@ from svctoolkit.server.serving import Tls
 from svctoolkit.server.store.database import Store
 from svctoolkit.server.store.memory import IdentityMemory
 from svctoolkit.server.store.retention import Retention
+from svctoolkit.server.store.traces import stored_trace
 from svctoolkit.server.tracing import Traces
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
@@ -156,9 +157,9 @@ class DataPlane(View):
             retention=retention,
             lenient=lenient,
         )
-        engine = Engine(
-            self._pipeline, self._open(store), clock, knobs=knobs, advance_clock=advance_clock, traces=Traces(traces)
-        )
+        opened = self._open(store)
+        known = Traces(traces, partial(stored_trace, opened))
+        engine = Engine(self._pipeline, opened, clock, knobs=knobs, advance_clock=advance_clock, traces=known)
         super().__init__(engine)
         self._regulations = Regulations(engine, self._pipeline, new_id)
         self._metrics = Metrics(engine)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -20,6 +23,7 @@ from opentelemetry.trace import StatusCode
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.errors import InvalidWorkspace
+from svctoolkit.replay import replay
 from svctoolkit.server import Backoff
 from svctoolkit.server.tracing import parse_traceparent
 from svctoolkit.server.tracing.setup import provider_of
@@ -177,6 +181,78 @@ def test_the_page_links_to_the_trace(plane: DataPlane) -> None:
     pages = [plane.ingest("GET", f"/console/events/{seq}", headers=token).text for seq in (1, 2)]
 
     assert [f'href="https://jaeger.example/trace/{TRACE}"' in page for page in pages] == [True, False]
+
+
+def restart(workspace: Workspace, file: Path, exporter: InMemorySpanExporter) -> str:
+    """Deliver what waits in a store, with spans. Return the page of its first event."""
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    workspace.data_plane.traces = "https://jaeger.example/trace/{trace_id}"
+    with DataPlane(workspace, listen=False, store=file, traces=provider) as plane:
+        plane.drain(60)
+        token = {"Authorization": f"Bearer {plane.token}"}
+        return plane.ingest("GET", "/console/events/1", headers=token).text
+
+
+def fail_once(workspace: Workspace, file: Path, provider: TracerProvider | None = None) -> None:
+    """Send an event to a data plane that stops while its delivery waits."""
+    with DataPlane(workspace, listen=False, store=file, backoff=Backoff(first=3600), traces=provider) as plane:
+        plane.script("crm", Answer(503))
+        plane.ingest("POST", "/v1/track", headers={**basic("web-key"), **CONTEXT}, body=json.dumps(EVENT).encode())
+        plane.wait(lambda: len(plane.deliveries) == 2, timeout=60)
+
+
+def test_a_trace_continues_after_a_restart(
+    workspace: Workspace, exporter: InMemorySpanExporter, tmp_path: Path
+) -> None:
+    """Also if the first data plane made no spans; the page links to it, although no other request has a context."""
+    fail_once(workspace, tmp_path / "plane.db")
+    page = restart(workspace, tmp_path / "plane.db", exporter)
+    spans = exporter.get_finished_spans()
+    (way,) = [span for span in spans if span.name.startswith("deliver ")]
+
+    assert {f"{span.context.trace_id:032x}" for span in spans} == {TRACE}
+    assert (way.name, way.attributes["svctoolkit.fate"]) == ("deliver crm", "delivered")
+    assert way.parent is not None
+    assert f"{way.parent.span_id:016x}" == PARENT
+    assert f'href="https://jaeger.example/trace/{TRACE}"' in page
+
+
+def test_spans_after_a_restart_belong_to_those_before(
+    workspace: Workspace, exporter: InMemorySpanExporter, tmp_path: Path
+) -> None:
+    """Their parent is the span of the ingestion in the first data plane."""
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    fail_once(workspace, tmp_path / "plane.db", provider)
+    (ingest,) = [span for span in exporter.get_finished_spans() if span.name == "ingest"]
+    exporter.clear()
+    restart(workspace, tmp_path / "plane.db", exporter)
+    ways = [span for span in exporter.get_finished_spans() if span.name == "deliver crm"]
+
+    assert [(span.context.trace_id, span.parent and span.parent.span_id) for span in ways] == [
+        (ingest.context.trace_id, ingest.context.span_id)
+    ]
+
+
+def test_a_store_of_version_8_is_migrated(workspace: Workspace, exporter: InMemorySpanExporter, tmp_path: Path) -> None:
+    """It has no contexts: its events are delivered without spans, and read before the migration, too."""
+    file = tmp_path / "plane.db"
+    fail_once(workspace, file)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript("alter table blocks drop column trace; pragma user_version=8")
+    replayed = replay(file, workspace).events
+    page = restart(workspace, file, exporter)
+    with DataPlane(workspace, listen=False, store=file) as plane:
+        send(plane)
+        statuses = [fate.status for fate in plane.fates]
+    with closing(sqlite3.connect(file)) as connection:
+        traces = connection.execute("select trace from blocks order by first").fetchall()
+
+    assert replayed == 1
+    assert (exporter.get_finished_spans(), "jaeger" in page) == ((), False)
+    assert statuses == ["delivered"] * 4
+    assert traces == [("",), (CONTEXT["traceparent"],)]
 
 
 def test_the_address_needs_a_place_for_the_trace() -> None:

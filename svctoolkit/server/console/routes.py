@@ -87,7 +87,8 @@ class Console:
         record = await asyncio.to_thread(about, self._engine, seq)
         if not (record["events"] or record["rejected"]):
             raise RequestError(404, {"message": f"event {seq} is not in the store"})
-        template, trace_id = self._engine.workspace.data_plane.traces, self._engine.journal.traces.trace_id(seq)
+        template = self._engine.workspace.data_plane.traces
+        trace_id = await asyncio.to_thread(self._engine.journal.traces.trace_id, seq)
         trace = template.replace("{trace_id}", trace_id) if trace_id else ""
         return _fragment(await asyncio.to_thread(event_timeline, record, trace))
 

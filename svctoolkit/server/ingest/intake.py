@@ -35,7 +35,7 @@ class Intake:
             return None
         ids = new_ids(heads, self.new_id)
         ip, trace = _address(request), self._trace(request, source, run, len(heads))
-        begin = _ignore if trace is None else trace.begin
+        begin = _no_trace if trace is None else trace.begin
         try:
             # In-process clients deliver the body at once and run in their own thread, which may do the routing.
             here = whole_body(request) is not None
@@ -51,7 +51,7 @@ class Intake:
                 ids=ids,
                 here=here,
                 only=only,
-                number=begin,
+                begin=begin,
                 ask=ask,
             )
             # In memory it is stored already: no further function per event.
@@ -81,8 +81,9 @@ class Intake:
             self.engine.reject(key, run, refusal.status, refusal.reason, excerpt(body), refusal.position)
 
 
-def _ignore(_: int) -> None:
-    """Do nothing with the number of an event."""
+def _no_trace(_: int) -> str:
+    """Return the context of a request without a trace."""
+    return ""
 
 
 async def written(future: Future[None]) -> None:

@@ -14,9 +14,10 @@ from svctoolkit.server.store.record import read, selected
 from svctoolkit.server.store.schema import MIGRATIONS, VERSION, BlockRow
 from svctoolkit.sqlite import Connection
 
+_TRACES = 9  # the version from which on requests have traces
 _AT_ONCE = 32  # requests per query; one request may have megabytes
 _COLUMNS = ", ".join(selected(BlockRow))
-_NEXT = f"select {_COLUMNS} from blocks o where first > ? and first <= ? {{also}}order by first limit {_AT_ONCE}"
+_NEXT = "select {columns} from blocks o where first > ? and first <= ? {also}order by first limit {at_once}"
 _AT = "select first, count, source, at from blocks where first <= ? order by first desc limit 1"
 _COUNTS = """select source, sum(count), min(at), max(at) from blocks where first <= ? {also}group by source
 order by min(first)"""
@@ -83,6 +84,8 @@ class Archive:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        version = connection.execute("pragma user_version").fetchone()[0]
+        self._columns = _COLUMNS if version >= _TRACES else _COLUMNS.replace("o.trace", "''")
 
     def bounds(self) -> Bounds:
         with _own_errors():
@@ -94,7 +97,7 @@ class Archive:
         They are read a few at a time: a query that stays open would keep the data plane from checkpointing its file.
         """
         also, values = chosen.condition() if chosen else ("", [])
-        query = _NEXT.format(also=also)
+        query = _NEXT.format(columns=self._columns, also=also, at_once=_AT_ONCE)
         while True:
             with _own_errors():
                 found = self._connection.execute(query, (after, last, *values))

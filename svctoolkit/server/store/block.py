@@ -25,8 +25,8 @@ _COMPRESSED = 1 << 20  # bytes; compressing less takes too long for the disk spa
 class Block:
     """The events of one request. `first` is the seq of the first, `destinations` are the keys of their destinations.
 
-    `kind` is the event type from the path, `ids` are the message ids for events without one. A caller that has already
-    scanned the body can pass the heads as `scanned`.
+    `kind` is the event type from the path, `ids` are the message ids for events without one. `trace` is as in
+    `BlockRow`. A caller that has already scanned the body can pass the heads as `scanned`.
     """
 
     first: int
@@ -39,6 +39,7 @@ class Block:
     ip: str
     ids: tuple[str, ...]
     body: bytes
+    trace: str = ""
     scanned: Sequence[Head] = field(default=(), repr=False)
 
     @cached_property
@@ -74,6 +75,7 @@ class Block:
         return BlockRow(
             first=self.first, count=self.count, source=self.source, run=self.run, at=self.at, destinations=keys,
             routed=False, kind=self.kind, ip=self.ip, ids=ids, body=body,
+            trace=self.trace,
         )  # fmt: skip
 
 
@@ -81,7 +83,7 @@ def block_of(row: BlockRow) -> Block:
     """Return the block of a row."""
     body = zlib.decompress(row.body) if row.body[:1] == b"x" else row.body  # no JSON starts with an x
     keys, ids = _lines(row.destinations), _lines(row.ids)
-    return Block(row.first, row.count, row.source, row.run, row.at, keys, row.kind, row.ip, ids, body)
+    return Block(row.first, row.count, row.source, row.run, row.at, keys, row.kind, row.ip, ids, body, row.trace)
 
 
 def _lines(text: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.server.store.record import Record, Shown, members, rows
 
 #: Increase it with every change of a table: a test pins the tables of each version.
-VERSION = 8
+VERSION = 9
 #: version -> the statements that migrate it to the next version. Stores of other versions are refused.
 MIGRATIONS: Mapping[int, str] = {
     3: "",  # the same columns; rows of version 3 depended on their order
@@ -33,6 +33,7 @@ MIGRATIONS: Mapping[int, str] = {
     5: "",  # two more tables
     6: "",  # one more table
     7: "",  # the same columns; an exchange may have its body apart
+    8: "alter table blocks add column trace text default ''",
 }
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -43,7 +44,10 @@ _SENT = Shown(within="data", change="")
 
 
 class BlockRow(Record, frozen=True, kw_only=True):
-    """One accepted request of `count` events. `destinations` and `ids` have one item per line; `routed` is 0 or 1."""
+    """One accepted request of `count` events. `destinations` and `ids` have one item per line; `routed` is 0 or 1.
+
+    `trace` is the context that its spans have as their parent, as a `traceparent`; empty without one.
+    """
 
     first: int
     count: int
@@ -56,6 +60,7 @@ class BlockRow(Record, frozen=True, kw_only=True):
     ip: str
     ids: str
     body: bytes
+    trace: str
 
 
 class Received(Record, frozen=True, kw_only=True):

@@ -22,7 +22,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from svctoolkit.server.store.schema import Delivery, Fate
-from svctoolkit.server.tracing.contexts import TraceContext, TraceContexts, parse_traceparent
+from svctoolkit.server.store.traces import StoredTrace
+from svctoolkit.server.tracing.contexts import TraceContext, TraceContexts, format_traceparent, parse_traceparent
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -44,12 +45,15 @@ class Timed(Protocol):
 
 
 class Traces:
-    """What a data plane knows about traces. Without a provider of OpenTelemetry, only the contexts of clients."""
+    """What a data plane knows about traces. Without a provider of OpenTelemetry, only the contexts of clients.
 
-    def __init__(self, provider: TracerProvider | None = None) -> None:
+    `load` returns the stored trace of an event by its seq.
+    """
+
+    def __init__(self, provider: TracerProvider | None, load: Callable[[int], StoredTrace | None]) -> None:
         self._provider = provider
         self._tracer = None if provider is None else provider.get_tracer("svctoolkit")
-        self._contexts, self._lock = TraceContexts(), Lock()
+        self._contexts, self._lock = TraceContexts(load), Lock()
         self._open: OrderedDict[tuple[int, str], Span] = OrderedDict()
         self._stage_times: OrderedDict[tuple[int, str], Mapping[str, float]] = OrderedDict()
 
@@ -58,9 +62,12 @@ class Traces:
         """Whether spans are made: then also of requests without a context."""
         return self._tracer is not None
 
-    def ingest(self, traceparent: str, first: int, count: int, at: float, about: _Attributes) -> Span | None:
-        """Begin to record a request of a client, `at` in seconds since 1970. Return its span, if spans are made.
+    def ingest(
+        self, traceparent: str, first: int, count: int, at: float, about: _Attributes
+    ) -> tuple[TraceContext | None, Span | None]:
+        """Begin to record a request of a client, `at` in seconds since 1970.
 
+        Return the context of what it causes, and its span, if spans are made.
         Must be called before the events are routed, so that their attempts find the trace.
         """
         span = None
@@ -79,10 +86,10 @@ class Traces:
             context = TraceContext(f"{own.trace_id:032x}", f"{own.span_id:016x}", bool(own.trace_flags & 1))
         if context is not None:
             self._contexts.add(first, count, context, at)
-        return span
+        return context, span
 
     def trace_id(self, seq: int) -> str:
-        """Return the id of the trace of an event; empty if it is not known (any more)."""
+        """Return the id of the trace of an event; empty without one."""
         known = self._contexts.of(seq)
         return known[0].trace_id if known else ""
 
@@ -222,10 +229,11 @@ class RequestTrace:
         self._clock, self._about = clock, about
         self._span: Span | None = None
 
-    def begin(self, first: int) -> None:
-        """Let its events, the first of which has this number, belong to the trace."""
+    def begin(self, first: int) -> str:
+        """Let its events, the first of which has this number, belong to the trace. Return its context to store."""
         at = self._clock().timestamp()
-        self._span = self._traces.ingest(self._traceparent, first, self._count, at, self._about)
+        context, self._span = self._traces.ingest(self._traceparent, first, self._count, at, self._about)
+        return "" if context is None else format_traceparent(context)
 
     def end(self) -> None:
         """End the span: the events are stored, or cannot be."""

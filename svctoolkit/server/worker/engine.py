@@ -230,7 +230,7 @@ class Engine:
         ids: Iterable[str],
         here: bool = False,
         only: Collection[str] | None = None,
-        number: Callable[[int], object] = lambda _: None,
+        begin: Callable[[int], str] = lambda _: "",
         ask: Ask | None = None,
     ) -> Accepted:
         """Accept the events of one request. Their delivery starts when they are on disk.
@@ -238,8 +238,9 @@ class Engine:
         The arguments are those of a `Block`. The error of the future `stored` is a `StoreError`. With `here`, the
         calling thread routes the events if the store has them at once, which is cheaper than waking the router's
         thread. Threads that others depend on, such as that of an event loop, should not do that. `only` these
-        destinations get them. `number` is called with the seq of the first event, before anything happens to it. `ask`
-        is settled when the data plane that the source forwards to has answered the request.
+        destinations get them. `begin` is called with the seq of the first event, before anything happens to it, and
+        returns the context of its trace. `ask` is settled when the data plane that the source forwards to has answered
+        the request.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
         if source.forward is not None and not run:  # events of tests must not reach a real data plane
@@ -250,10 +251,10 @@ class Engine:
         count, at, blocks = len(heads), self.clock().timestamp(), list[Block]()
 
         def row(first: int) -> BlockRow:
-            number(first)
+            trace = begin(first)
             if asks is not None:
                 self._asked.add(first, count, asks)
-            blocks.append(Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body, heads))
+            blocks.append(Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body, trace, heads))
             return blocks[0].row()
 
         def on_stored(stored: Future[None]) -> None:
