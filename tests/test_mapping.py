@@ -247,7 +247,19 @@ def test_json_text_equals_that_of_javascript() -> None:
     """No spaces, no escapes for non-ASCII characters, whole floats without fraction."""
     assert json_text({"a": [1.0, 1.5, True, None, "ü"], "b": {}}) == '{"a":[1,1.5,true,null,"ü"],"b":{}}'
     assert json_text([math.nan, math.inf, 1e-7]) == "[null,null,1e-7]"
+    assert json_text({"large": 1e16, "small": [-0.0], "text": ".0,e16}"}) == (
+        '{"large":10000000000000000,"small":[0],"text":".0,e16}"}'
+    )
     assert json_text([1e20, "\ud800"]) == '[100000000000000000000,"\ud800"]'
+
+
+@given(st.recursive(st.floats(-1e20, 1e20) | st.text(".0e16,}", max_size=6), st.lists))
+def test_json_text_has_no_whole_number_with_a_fraction(value: Any) -> None:
+    """Wherever it is, and whatever texts are around it."""
+    text = json_text([value])
+
+    json.loads(text, parse_float=lambda number: pytest.fail(number) if float(number).is_integer() else number)
+    assert json.loads(text) == [value]
 
 
 @given(JSON)

@@ -44,13 +44,15 @@ def messages(outputs: list[Output]) -> list[str]:
         ("javascript", "export const transformEvent = async (e, m) => { await null; return { ...e, from: m(e).sourceId } }"),
         ("javascript", "export function transformBatch(es, m) { return es.map(e => ({ ...e, from: m(e).sourceId })) }"),
         ("javascript", "function transform(events) { return events.map(e => ({ ...e, from: metadata(e).sourceId })) }"),
+        ("javascript", r"export function transformEvent(e, m) { e.from = \u006d(e).sourceId; return e }"),
         ("python", "def transformEvent(event, metadata):\n    return {**event, 'from': metadata(event)['sourceId']}"),
+        ("python", "def transformEvent(event, m):\n    event['from'] = ｍ(event)['sourceId']\n    return event"),
         ("python", "async def transformEvent(event, metadata):\n    return {**event, 'from': metadata(event)['sourceId']}"),
         ("python", "def transformBatch(es, m):\n    return [{**e, 'from': m(e)['sourceId']} for e in es]"),
     ],
 )  # fmt: skip
 def test_each_form_gets_events_and_metadata(language: str, code: str) -> None:
-    """One event or a batch, plain or async, and the old script form."""
+    """One event or a batch, plain or async, and the old script form; however the name of the metadata is written."""
     outputs = run(code, language)
 
     assert [output.events for output in outputs] == [({**M1, "from": "src"},), ({**M2, "from": "other"},)]

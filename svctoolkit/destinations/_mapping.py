@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
+from msgspec import structs
 
 from svctoolkit.causes import Refusal, json_value
 from svctoolkit.destinations._batches import Batch, Batching, MappedJob, alone
@@ -121,7 +120,7 @@ class DestinationMapping:
         """
         groups: list[tuple[Settings, list[MappedJob]]] = []
         for (id, event), context in zip(jobs, contexts, strict=True):
-            mapped = self._map_job(id, Event(event), msgspec.structs.replace(context, in_batch=True))
+            mapped = self._map_job(id, Event(event), structs.replace(context, in_batch=True))
             if mapped.refusal is not None:
                 yield alone(mapped)
                 continue
@@ -133,7 +132,7 @@ class DestinationMapping:
                 members.append(mapped)
         for settings, members in groups:
             for batch in self._batching(members, settings):
-                yield replace(batch, payloads=_unquoted(batch.payloads)) if settings.has_unquoted else batch
+                yield structs.replace(batch, payloads=_unquoted(batch.payloads)) if settings.has_unquoted else batch
 
     def _map_job(self, id: Any, event: Event, context: Context) -> MappedJob:
         """Return the job with its payloads, or with its refusal."""
@@ -164,7 +163,7 @@ class DestinationMapping:
 def _without_quotes(payload: Payload) -> Payload:
     """Return a payload with the numbers and booleans of settings that are strings elsewhere."""
     changed = {name: _unquoted(getattr(payload, name)) for name in ("headers", "params", "json", "json_array", "form")}
-    return msgspec.structs.replace(payload, **changed)
+    return structs.replace(payload, **changed)
 
 
 def _unquoted(value: Any) -> Any:

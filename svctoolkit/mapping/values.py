@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -17,6 +18,9 @@ _NESTED = (dict, list)
 _EMPTIES = (str, list, dict)
 _PLAIN = frozenset({str, int, bool, type(None)})
 _ENCODER = msgspec.json.Encoder()
+#: In an object or list, `4.0` and `1e16` where JavaScript writes `4` and `10000000000000000`; texts may have them, too.
+#: Two patterns, because each begins with one fixed byte: together, they take ten times as long.
+_WHOLE_FLOATS = (re.compile(rb"\.0[,}\]]"), re.compile(rb"e(?:1[6-9]|20)[,}\]]"))
 _XML_NAME = r"[^\W\d][\w.\-]*(?::[^\W\d][\w.\-]*)?"
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;"})
 _URL_SAFE = re.compile(r"[A-Za-z0-9_.!~*'()-]*")
@@ -35,6 +39,12 @@ def json_text(value: Json) -> str:
     >>> json_text({"n": 4.0, "t": "ü"})
     '{"n":4,"t":"ü"}'
     """
+    if type(value) is dict or type(value) is list:
+        # To search for such numbers takes a third of the time of visiting each value.
+        with suppress(UnicodeEncodeError, OverflowError, TypeError):
+            encoded = _ENCODER.encode(value)
+            if not any(pattern.search(encoded) for pattern in _WHOLE_FLOATS):
+                return encoded.decode()
     plain = _as_javascript(value)
     try:
         return _ENCODER.encode(plain).decode()

@@ -103,6 +103,8 @@ def fate_after_plan(fate: Fate, reason: str) -> Fate:
 
 def refusal_fate(result: EventResult) -> Fate | None:
     """Return the fate of an event that failed in the user's code or the mapping; None for one that passed both."""
+    if type(result.dest_transformed_payload) is list:  # a mapping never gets what the user's code has refused
+        return None
     error = error_of(result.user_transformed_payload)
     if error is not None and error != NO_TRANSFORMATION:
         return Fate("dropped" if result.dropped else "failed", "user_transform", error, result.cause)
@@ -117,14 +119,17 @@ def fate_of_results(results: Sequence[EventResult], route: Route, *, sends: bool
     """
     if sends and route.tables is not None:
         return DELIVERED
-    refused = [fate for result in results if (fate := refusal_fate(result)) is not None]
-    for fate in refused:
-        if fate.status == "failed":
-            return fate
+    first: Fate | None = None
+    for result in results:
+        fate = refusal_fate(result)
+        if fate is not None:
+            if fate.status == "failed":
+                return fate
+            first = first or fate
     if sends:
         return DELIVERED
-    if refused:
-        return refused[0]
+    if first is not None:
+        return first
     if route.tables is not None:
         return Fate("filtered", "dest_transform", "the warehouse has no table for this event")
     if route.mapping is None:

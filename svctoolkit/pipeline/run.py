@@ -103,6 +103,9 @@ def _results_of(event: Mapping[str, Any], output: Output, spent: Mapping[str, fl
         result = EventResult(event, {"error": text}, milliseconds=dict(spent), logs=output.logs)
         result.dropped, result.cause = cause is None, cause
         return [(result, None)]
+    if len(output.events) == 1 and not output.losses:  # as nearly always
+        (out,) = output.events
+        return [(EventResult(event, out, milliseconds={**spent}, logs=output.logs), out)]
     losses = output.losses or [()] * len(output.events)
     return [
         (EventResult(event, out, milliseconds=dict(spent), logs=output.logs, losses=lost), out)

@@ -140,8 +140,9 @@ class SandboxedTransformation:
 
     def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
         content = encode(list(events))
+        about = list(metadata) if self.program.may_ask else [{}] * len(events)
         try:
-            answer = self._answer(content + b"\n" + encode(list(metadata)))
+            answer = self._answer(content + b"\n" + encode(about))
         except CallError as failure:
             raise self.program.error(failure.answer.error) from None
         if answer.results is None or len(answer.results) != len(events):

@@ -22,7 +22,7 @@ _PARAMETERS = re.compile(
     r"\btransform(?:Event|Batch)?\b[\s=]*(?:async\b\s*)?(?:function\b\s*)?\(\s*[\w$]+\s*(?:,\s*([\w$]+)\s*)?\)"
 )
 _ENTRY_POINT = re.compile(r"\btransform(?:Event|Batch)?\b")
-_BACK_DOORS = re.compile(r"\b(?:arguments|eval|exec|Function|locals|vars|inspect|sys)\b|\.\.\.")
+_BACK_DOORS = re.compile(r"\b(?:arguments|eval|exec|Function|locals|vars|inspect|sys)\b|\.\.\.|\\u")
 #: A line of V8's stacks: `    at transformEvent (clean.js:8:29)`, or without a function `    at clean.js:1:7`.
 _FRAME = re.compile(
     r"at (?:async )?(?:new )?(?:(?P<function>[\w$.<>#]{1,200}) (?:\[as [^\]]{1,100}\] )?\()?"
@@ -86,7 +86,8 @@ class Program:
         main, text = next(iter(self._sources.values())), "\n".join(self._sources.values())
         entries = _ENTRY_POINT.findall(main)
         parameters = _PARAMETERS.search(main)
-        if parameters is None or len(entries) > 1 or _BACK_DOORS.search(text):
+        # Python's names may have other letters, such as full-width ones, that mean the same.
+        if parameters is None or len(entries) > 1 or _BACK_DOORS.search(text) or not text.isascii():
             return True
         second = parameters[1] or "metadata"
         uses = len(re.findall(rf"(?<![\w$]){re.escape(second)}(?![\w$])", text))

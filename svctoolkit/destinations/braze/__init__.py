@@ -209,17 +209,19 @@ def _purchases(event: Event, settings: BrazeSettings, identity: Mapping[str, Any
     if not isinstance(listed, list) or not listed:
         where = "properties.products"
         raise Missing(where, wants="a list of products", why="each of them is a purchase")
-    return [{**_purchase(event, settings, as_object(product)), **identity} for product in listed]
+    currency, when = event.properties.get("currency"), PURCHASE_TIME(event)
+    extra = settings.send_purchase_event_with_extra_properties
+    return [{**_purchase(as_object(product), currency, when, extra=extra), **identity} for product in listed]
 
 
-def _purchase(event: Event, settings: BrazeSettings, product: Mapping[str, Any]) -> dict[str, Any]:
-    currency = event.properties.get("currency") or product.get("currency")
+def _purchase(product: Mapping[str, Any], currency: Any, when: Mapping[str, Any], *, extra: bool) -> dict[str, Any]:
+    """Return a purchase of a product. `currency` and `when` are those of the event, `extra`: send its other members."""
+    currency = currency or product.get("currency")
     if not currency:
         raise Missing("properties.currency", "properties.products.currency")
-    out = {**PURCHASE(product), "currency": js_join(currency), **PURCHASE_TIME(event)}
-    extra = {key: value for key, value in product.items() if key not in _NOT_IN_PURCHASES}
-    if settings.send_purchase_event_with_extra_properties and extra:
-        out["properties"] = extra
+    out = {**PURCHASE(product), "currency": js_join(currency), **when}
+    if extra and (others := {key: value for key, value in product.items() if key not in _NOT_IN_PURCHASES}):
+        out["properties"] = others
     return out
 
 

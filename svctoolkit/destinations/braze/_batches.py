@@ -9,7 +9,7 @@ become one entry with all of its users.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -70,7 +70,7 @@ def _without_known(job: MappedJob, known: dict[bytes, dict[str, Any]]) -> Mapped
             body["attributes"] = [fresh for item in body["attributes"] if (fresh := _fresh(item, known))]
         if any(body.get(name) for name in _LISTS):
             payloads.append(msgspec.structs.replace(payload, json=body))
-    return replace(job, payloads=tuple(payloads))
+    return msgspec.structs.replace(job, payloads=tuple(payloads))
 
 
 def _fresh(item: Mapping[str, Any], known: dict[bytes, dict[str, Any]]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _requests(place: str, payloads: Sequence[Payload], *, in_all: bool) -> Itera
     if not here:
         return
     lists = {name: [item for payload in here for item in (payload.json or {}).get(name, ())] for name in _LISTS}
-    for name in _TRACKED:  # in order of their external IDs; items without one are last
+    for name in _TRACKED if len(here) > 1 else ():  # in order of their external IDs; items without one are last
         lists[name].sort(key=lambda item: ("external_id" not in item, js_join(item.get("external_id"))))
     lists["subscription_groups"] = _combine(lists["subscription_groups"])
     rest = {key: value for key, value in (here[0].json or {}).items() if key not in _LISTS}
@@ -101,12 +101,11 @@ def _requests(place: str, payloads: Sequence[Payload], *, in_all: bool) -> Itera
 
 def _parts(lists: Mapping[str, list[Any]], limit: int, *, in_all: bool) -> Iterator[dict[str, list[Any]]]:
     """Yield the items of the lists in parts: at most `limit` of each list, or of all of them."""
-    items = [(place, name, item) for name, values in lists.items() for place, item in enumerate(values)]
-    parts: dict[int, dict[str, list[Any]]] = {}
-    for total, (place, name, item) in enumerate(items):
-        part = parts.setdefault((total if in_all else place) // limit, {})
-        part.setdefault(name, []).append(item)
-    yield from (parts[number] for number in sorted(parts))
+    lengths = [*map(len, lists.values())]
+    starts = dict(zip(lists, accumulate(lengths, initial=0) if in_all else [0] * len(lists), strict=False))
+    for at in range(0, sum(lengths) if in_all else max(lengths), limit):
+        cuts = {name: slice(max(0, at - start), max(0, at + limit - start)) for name, start in starts.items()}
+        yield {name: cut for name, values in lists.items() if (cut := values[cuts[name]])}
 
 
 def _combine(groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -16,6 +16,8 @@ from svctoolkit.mapping import Table, converter, first, number, required
 @converter
 def amount(value: Json) -> Json:
     """Return a number or numeric text; lists and objects are left out."""
+    if type(value) is int or type(value) is float:  # as nearly always
+        return value
     return None if isinstance(value, (list, dict)) else number.of(value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,14 +30,14 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
             yield alone(job)
         elif len(job.payloads) > 1:  # a user and the token of a device
             devices[job.id] = job.payloads[1:]
-            others.append(dataclasses.replace(job, payloads=job.payloads[:1]))
+            others.append(msgspec.structs.replace(job, payloads=job.payloads[:1]))
         elif len(job.payloads) == 1 and "documents" in (job.payloads[0].json or {}):
             catalogues.setdefault(request_key(job.payloads[0]), []).append(job)
         else:
             others.append(job)
     for shared in merge(others, _MERGES):
         tokens = tuple(payload.to_dict() for job in shared.jobs for payload in devices.get(job, ()))
-        yield dataclasses.replace(shared, payloads=shared.payloads + tokens) if tokens else shared
+        yield msgspec.structs.replace(shared, payloads=shared.payloads + tokens) if tokens else shared
     for members in catalogues.values():
         yield from (_together(chunk) for chunk in chunks(members, _LIMIT, _BYTES, lambda job: [_documents(job)]))
 

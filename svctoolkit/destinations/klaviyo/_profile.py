@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from svctoolkit.destinations import ACCEPT_JSON, JSON, authorization
@@ -68,19 +68,21 @@ def flat(members: Mapping[str, Json], settings: KlaviyoSettings) -> Mapping[str,
     if not settings.flatten_properties:
         return members
     out: dict[str, Any] = {}
-    for key, value in members.items():
-        _flatten(key, value, out)
+    _flatten(members.items(), "", "", out)
     return out
 
 
-def _flatten(at: str, value: Any, out: dict[str, Any]) -> None:
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            _flatten(f"{at}.{key}", item, out)
-    elif isinstance(value, list) and value and isinstance(value[0], (dict, list)):
-        for number, item in enumerate(value):
-            _flatten(f"{at}[{number}]", item, out)
-    else:
+def _flatten(pairs: Iterable[tuple[str | int, Any]], start: str, end: str, out: dict[str, Any]) -> None:
+    """Add each of these members or elements to `out`, under its name or number between `start` and `end`."""
+    for step, value in pairs:
+        at = f"{start}{step}{end}"
+        if type(value) is not str and value and isinstance(value, (dict, list)):
+            if isinstance(value, dict):
+                _flatten(value.items(), f"{at}.", "", out)
+                continue
+            if isinstance(value[0], (dict, list)):
+                _flatten(enumerate(value), f"{at}[", "]", out)
+                continue
         out[at] = value
 
 

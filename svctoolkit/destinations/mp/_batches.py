@@ -40,13 +40,21 @@ class _Together:
 
     def batch(self) -> Batch:
         """Return one request for each list: people, then groups, then events."""
-        shared: dict[bytes, Payload] = {}
-        for payload in (payload for job in self.jobs for payload in job.payloads):
-            key = request_key(payload)
-            items = [*(shared[key].json_array or ()), *(payload.json_array or ())] if key in shared else None
-            shared[key] = payload if items is None else msgspec.structs.replace(payload, json_array=items)
-        payloads = sorted(shared.values(), key=lambda payload: _rank(payload.endpoint))
+        payloads = [payload for job in self.jobs for payload in job.payloads]
+        if len({payload.endpoint for payload in payloads}) < len(payloads):
+            payloads = _shared(payloads)
+        payloads.sort(key=lambda payload: _rank(payload.endpoint))
         return Batch(tuple(job.id for job in self.jobs), tuple(p.to_dict() for p in payloads), batched=True)
+
+
+def _shared(payloads: Sequence[Payload]) -> list[Payload]:
+    """Return one request for all that differ only in their items."""
+    shared: dict[bytes, Payload] = {}
+    for payload in payloads:
+        key = request_key(payload)
+        items = [*(shared[key].json_array or ()), *(payload.json_array or ())] if key in shared else None
+        shared[key] = payload if items is None else msgspec.structs.replace(payload, json_array=items)
+    return [*shared.values()]
 
 
 def _rank(endpoint: str) -> int:

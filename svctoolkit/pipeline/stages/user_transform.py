@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
-from svctoolkit.transformations import Output
+from svctoolkit.transformations import Metadata, Output
 from svctoolkit.workspace import Source
 
 if TYPE_CHECKING:
@@ -20,14 +21,44 @@ def run(events: Sequence[Mapping[str, Json]], route: Route, source: Source | Non
         return None
     if not route.code.wants_metadata:
         return route.code.run(events, [{}] * len(events))
+    return route.code.run(events, _LazyMetadata(len(events), lambda: _metadata(events, route, source)))
+
+
+class _LazyMetadata(Sequence[Metadata]):
+    """The metadata of each event, made when it is read: most code never does, or its output is cached."""
+
+    def __init__(self, length: int, make: Callable[[], list[Metadata]]) -> None:
+        self._length, self._make = length, make
+
+    @cached_property
+    def _made(self) -> list[Metadata]:
+        return self._make()
+
+    @overload
+    def __getitem__(self, at: int) -> Metadata: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Metadata]: ...
+    def __getitem__(self, at: int | slice) -> Metadata | list[Metadata]:
+        return self._made[at]
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _LazyMetadata) and self._made == other._made
+
+    __hash__ = None  # type: ignore[assignment]  # as of a list
+
+
+def _metadata(events: Sequence[Mapping[str, Json]], route: Route, source: Source | None) -> list[Metadata]:
     shared = _common(route, source)
     link = route.workspace.plan_link(source) if source is not None else None
     if link is None:
-        return route.code.run(events, [{**shared, **_own(event)} for event in events])
+        return [{**shared, **_own(event)} for event in events]
     shared |= _of_plan(link)
     settings = link.settings
     merged = [{"mergedTpConfig": dict(settings.of(event.get("type")).values)} for event in events]
-    return route.code.run(events, [{**shared, **_own(e), **m} for e, m in zip(events, merged, strict=True)])
+    return [{**shared, **_own(e), **m} for e, m in zip(events, merged, strict=True)]
 
 
 def _of_plan(link: Link) -> dict[str, Any]:

@@ -87,6 +87,11 @@ class Batch:
         """The same list each time, so that results can be cached by its identity."""
         return [record.event for record in self.records]
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The name of each event, or its type."""
+        return [event.name or event.type for event in map(Event, self.events)]
+
     @property
     def repeats(self) -> list[int]:
         """The positions of events that are repeats of earlier ones."""

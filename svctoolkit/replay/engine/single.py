@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from svctoolkit import simulations
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
-from svctoolkit.events import Event
 from svctoolkit.pipeline import Fate, Passage, Route
 from svctoolkit.pipeline.writers import locate_value
 from svctoolkit.replay.records.record import Record, paths_of
@@ -37,9 +37,9 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
                 engine.police.see(destination, passages, route.masker)
         with engine.timer("rows"):
             before, decides = len(engine.rows["item"]), partial(engine.decision, side, batch.source)
+            _count_flows(engine, batch, passages, origin.key if origin else "", destination)
             for record, passage in zip(batch.records, passages, strict=True):
                 _count(engine, record, passage, route, decides)
-                _count_flow(engine, record, passage, origin.key if origin else "", destination)
                 if engine.history is not None:
                     engine.history.count(record.event, destination, passage.fate.status)
                 if engine.job.rows:
@@ -55,10 +55,13 @@ def _count(
 ) -> None:
     fate, masker, destination = passage.fate, route.masker, route.destination.key
     engine.sum.count(destination, fate.status, record.stratum)
+    lossy = False
     for number, result in enumerate(passage.results):
-        for loss in result.losses:
-            _add_loss(engine, record, loss, route, number)
-    if any(result.losses for result in passage.results):
+        if result.losses:
+            lossy = True
+            for loss in result.losses:
+                _add_loss(engine, record, loss, route, number)
+    if lossy:
         engine.sum.lose(destination, record.stratum)
     if passage.lost is not None:
         _count_lost(engine, record, destination, passage.lost, masker)
@@ -80,10 +83,10 @@ def _count(
         engine.sum.show(group, record, event, Example(record.place, head["event_id"], after=reason))
 
 
-def _count_flow(engine: Engine, record: Record, passage: Passage, source: str, destination: str) -> None:
-    event, fate = Event(record.event), passage.fate
-    stage = "" if fate.status == "delivered" else fate.by
-    engine.sum.flows.count(source, event.name or event.type, stage, destination, fate.status)
+def _count_flows(engine: Engine, batch: Batch, passages: Sequence[Passage], source: str, destination: str) -> None:
+    counts = Counter((name, passage.fate[:2]) for name, passage in zip(batch.names, passages, strict=True))
+    for (name, (status, by)), events in counts.items():
+        engine.sum.flows.count(source, name, "" if status == "delivered" else by, destination, status, events=events)
 
 
 def _mask_words(engine: Engine, masker: Masker, text: str) -> str:

@@ -55,14 +55,14 @@ class NameCounts:
         self._mask = mask
         self._masked: dict[str, str] = {}
 
-    def count(self, source: str, event: str, *rest: str) -> None:
-        """Count an event."""
+    def count(self, source: str, event: str, *rest: str, events: int = 1) -> None:
+        """Count events."""
         name = self._masked.get(event)
         if name is None:  # masking every event anew would cost more than counting
             name = self._mask(event)
             if len(self._masked) < _MOST:
                 self._masked[event] = name
-        self.add((source, name, *rest), 1)
+        self.add((source, name, *rest), events)
 
     def add(self, key: _Key, events: int) -> None:
         """Add events whose name is masked already."""
@@ -83,9 +83,9 @@ class FlowSum:
         self.releases: dict[str, str] = {}
         self._mask = mask
 
-    def count(self, source: str, event: str, stage: str, destination: str, fate: str) -> None:
-        """Count an event of a replay."""
-        self._flows.count(source, event, stage, destination, fate)
+    def count(self, source: str, event: str, stage: str, destination: str, fate: str, *, events: int) -> None:
+        """Count events of a replay."""
+        self._flows.count(source, event, stage, destination, fate, events=events)
 
     def shift(
         self, source: str, event: str, destination: str, before: tuple[str, str], after: tuple[str, str], kind: str
