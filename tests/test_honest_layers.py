@@ -44,6 +44,8 @@ scenarios:
 EVENT = {"type": "track", "event": "A", "userId": "u", "messageId": "m1"}
 LAYERS = {"seccomp": "seccomp", "prlimit64": "limits", "landlock_create_ruleset": "landlock", "unshare": "namespaces"}
 ESSENTIAL = ("seccomp", "prlimit64")
+#: Other plugins take longer to load than these tests to run.
+WITHOUT_OTHERS = ("-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:schemathesis")
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the locks are Linux's")
 pytestmark = [linux, pytest.mark.slow]
@@ -125,7 +127,7 @@ WAYS: dict[str, Callable[..., str]] = {
     "test": lambda m, *o: m.run("-m", "svctoolkit", "test", "destination", "hook", "--event", "event.json",
                                 "--workspace", "workspace.yaml", "--json", *o),
     "replay": lambda m, *o: m.run("-m", "svctoolkit", "replay", "event.ndjson", "--workspace", "workspace.yaml", *o),
-    "pytest": lambda m, *o: m.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "all.suite.yaml", *o),
+    "pytest": lambda m, *o: m.run("-m", "pytest", "-q", *WITHOUT_OTHERS, "all.suite.yaml", *o),
     "serve": lambda m, *o: m.serve(*o),
     "notebook": lambda m, *o: m.notebook(*o),
 }  # fmt: skip

@@ -91,7 +91,9 @@ class NamedSecrets:
 
     def find(self, text: str) -> Iterator[Found]:
         """Yield the secrets in a text that cannot occur by chance."""
-        if self._pattern is None or not any(spelling in text for spelling in self._spelled):
+        if self._pattern is None or len(text) < len(self._spelled[-1]):
+            return
+        if not any(spelling in text for spelling in self._spelled):
             return
         end = 0
         for match in self._pattern.finditer(text):

@@ -274,12 +274,16 @@ class Sheet:
         """Texts whose contrast is below 4.5 to 1 (3 to 1 for large ones)."""
         return self.page.evaluate(_FAINT, EXPLORER)
 
-    def accessible(self) -> list[str]:
-        """The findings of axe-core in the explorer, loaded through the debugger to bypass the page's module loader."""
+    def accessible(self, *rules: str) -> list[str]:
+        """The findings of axe-core in the explorer, by all rules or these.
+
+        It is loaded through the debugger to bypass the page's module loader.
+        """
         session = self.page.context.new_cdp_session(self.page)
         axe = (packages.node_clients() / "node_modules/axe-core/axe.min.js").read_text("utf-8")
         session.send("Runtime.evaluate", {"expression": f"(() => {{ const define = undefined; {axe} }})()"})
-        found = self.page.evaluate(_AXE, EXPLORER)
+        options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+        found = self.page.evaluate(_AXE, [EXPLORER, options])
         session.detach()
         return [f"{item['id']}: {item['nodes'][0]['html'][:200]}" for item in found["violations"]]
 
@@ -369,7 +373,7 @@ _FAINT = """root => {
   }
   return found;
 }"""
-_AXE = "root => axe.run(document.querySelector(root), {resultTypes: ['violations']})"
+_AXE = "([root, options]) => axe.run(document.querySelector(root), options)"
 _OVERFLOWING = """root => {
   const whole = document.querySelector(root), edge = whole.getBoundingClientRect().right + 1;
   const scrolls = e => e && e !== whole && (/auto|scroll|hidden/.test(getComputedStyle(e).overflowX)

@@ -48,7 +48,7 @@ def test_explorers_work_in_jupyterlab(servers: Jupyter, tmp_path: Path, name: st
         well_made(sheet)
         sheet.dark()
         assert sheet.faint() == []
-        assert sheet.accessible() == []
+        assert sheet.accessible("color-contrast") == []
 
 
 @pytest.mark.parametrize("name", gallery.NOTEBOOKS)

@@ -24,6 +24,7 @@ from tests.replay.shops import killing_once, ndjson, order, orders, revenue_as_t
 
 pytestmark = pytest.mark.slow
 
+dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
@@ -120,6 +121,7 @@ def test_a_killed_worker_loses_nothing(cluster: Any, client: Any, tmp_path: Path
 def test_work_that_kills_every_worker_is_an_error() -> None:
     """Dask gives up after several workers; the error is readable, not Dask's own. It may not replace them all."""
     with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),  # not three, to start fewer workers
         two_workers() as cluster,
         distributed.Client(cluster) as client,
         pytest.raises(ToolkitError, match=r"the same task has killed \d+ workers"),
