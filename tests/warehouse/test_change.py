@@ -249,10 +249,11 @@ def test_dbt_builds_models_on_recorded_events(tmp_path: Path) -> None:
 
 def _dbt(tmp_path: Path) -> Path:
     """The command, installed into a separate environment."""
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-compile"]
     packages = ["dbt-core>=1.10,<1.11", "dbt-duckdb>=1.10,<1.11"]
-    install = subprocess.run([python, "-m", "pip", "install", "-q", *packages], capture_output=True, text=True)
+    install = subprocess.run([*pip, *packages], capture_output=True, text=True)
     if install.returncode or shutil.which("dbt", path=str(python.parent)) is None:
         pytest.skip(f"dbt cannot be installed here: {install.stderr.strip().splitlines()[-1:]}")
     return python.parent / "dbt"
