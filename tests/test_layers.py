@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "svctoolkit"
-FOR_ALL = ("json_types", "displayed", "inputs", "lexical", "patterns")
+FOR_ALL = ("json_types", "displayed", "durations", "inputs", "lexical", "patterns")
 #: package or module -> what it may import in addition to itself and the common modules
 MAY_IMPORT = {
     "json_types": "",
@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "url_secrets": "secrets",
     "personal": "secrets",
     "retries": "",
+    "durations": "",
     "interrupts": "",
     "lexical": "",
     "patterns": "",

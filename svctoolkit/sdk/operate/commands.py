@@ -15,6 +15,7 @@ from contextlib import closing
 from typing import IO
 
 from svctoolkit import __version__
+from svctoolkit.durations import UNITS, parse_duration
 from svctoolkit.errors import ConfigError, StorageError, ToolkitError
 from svctoolkit.prometheus import family
 from svctoolkit.sdk.operate.directory import TABLES, Directory, QueuedEvent, SourceNumbers, State
@@ -22,7 +23,6 @@ from svctoolkit.sdk.operate.drain import drain
 from svctoolkit.sdk.queue.location import fingerprint
 
 _KEY_VARIABLE = "SVCTOOLKIT_WRITE_KEY"
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _EXAMPLES = """examples:
   svctoolkit-client queue /var/lib/shop/events stats
   svctoolkit-client queue /var/lib/shop/events ls --state parked
@@ -266,12 +266,12 @@ def _age(at: float) -> str:
     if not at:
         return "-"
     seconds = max(0.0, time.time() - at)
-    unit = next((unit for unit in "wdhm" if seconds >= 2 * _UNITS[unit]), "s")
-    return f"{seconds / _UNITS[unit]:.0f} {unit}"
+    unit = next((unit for unit in "wdhm" if seconds >= 2 * UNITS[unit]), "s")
+    return f"{seconds / UNITS[unit]:.0f} {unit}"
 
 
 def _seconds(text: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
-    if match is None:
-        raise ConfigError(f"--older-than: {text!r} is not a time; write 90s, 15m, 12h, 30d or 2w")
-    return float(match[1]) * _UNITS[match[2]]
+    try:
+        return parse_duration(text)
+    except ValueError:
+        raise ConfigError(f"--older-than: {text!r} is not a time; write 90s, 15m, 12h, 30d or 2w") from None

@@ -7,10 +7,12 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from svctoolkit.durations import UNITS, parse_duration
 from svctoolkit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from svctoolkit.workspace import Throttle
 
 KEY_VARIABLE = "SVCTOOLKIT_WRITE_KEY"
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_SPAN = re.compile(r"(\d{1,6})([smhd])")
 _RATE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)/([smh])")
 _MOST = 10_000  # events of a request
 
@@ -82,8 +82,8 @@ def moment(option: str, text: str | None, now: datetime, default: float) -> floa
     if text is None:
         return default
     try:
-        if span := _SPAN.fullmatch(text):
-            return (now - timedelta(seconds=int(span[1]) * _UNITS[span[2]])).timestamp()
+        with suppress(ValueError):
+            return (now - timedelta(seconds=parse_duration(text))).timestamp()
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
@@ -98,7 +98,7 @@ def throttle(text: str | None, size: int) -> Throttle | None:
     if text is None:
         return None
     match = _RATE.fullmatch(text)
-    rate = float(match[1]) / _UNITS[match[2]] if match else 0.0
+    rate = float(match[1]) / UNITS[match[2]] if match else 0.0
     if not rate:
         raise UsageError(f"--rate {text}: expected a number of events per second, minute or hour, such as 100/s")
     events = max(1, min(size, math.floor(rate)))

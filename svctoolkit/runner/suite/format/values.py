@@ -5,6 +5,8 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, UnsetType
 
+from svctoolkit.durations import parse_duration
+
 Text: TypeAlias = Annotated[str, Meta(min_length=1)]
 
 
@@ -31,9 +33,4 @@ def seconds(duration: Duration) -> float:
     >>> seconds("500ms"), seconds("20s"), seconds("2m"), seconds("1h"), seconds(3)
     (0.5, 20.0, 120.0, 3600.0, 3.0)
     """
-    if not isinstance(duration, str):
-        return float(duration)
-    for unit, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)):
-        if duration.endswith(unit):
-            return float(duration.removesuffix(unit)) * factor
-    raise ValueError(duration)
+    return parse_duration(duration) if isinstance(duration, str) else float(duration)
