@@ -141,6 +141,34 @@ def test_a_quote_that_is_never_closed_is_damage(tmp_path: Path, text: str, ids_r
     assert (reject.place, reject.reason) == (f"{file}:{line}", "invalid CSV: a quote is opened and never closed")
 
 
+def test_a_nul_byte_rejects_its_row(tmp_path: Path) -> None:
+    """It comes from damage, such as a block that was never written. Other rows are read."""
+    file = tmp_path / "events.csv"
+    file.write_bytes(b"type,userId,event\ntrack,u1,A\ntrack,u\x002,A\n\x00\x00\x00\ntrack,u3,A\n")
+
+    result = replay(file, shop())
+
+    assert result.counts["hook"] == {"delivered": 2}
+    assert [(reject.place, reject.reason) for reject in result.rejects] == [
+        (f"{file}:3", "invalid CSV: a NUL byte in field 2"),
+        (f"{file}:4", "invalid CSV: a NUL byte in field 1"),
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
+def test_a_csv_in_utf_16_is_rejected(tmp_path: Path, encoding: str) -> None:
+    """With what to do, instead of events whose fields have odd names."""
+    file = tmp_path / "events.csv"
+    file.write_bytes("type,userId\ntrack,u1\n".encode(encoding))
+
+    result = replay(file, shop())
+
+    assert result.counts.get("hook", {}) == {}
+    (reject,) = result.unread
+    assert reject.place == f"{file}:1"
+    assert reject.reason == "invalid CSV: a NUL byte in the header; if the file is UTF-16, save it as UTF-8"
+
+
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
 def test_the_last_row_of_a_csv_may_have_any_end(tmp_path: Path, end: str) -> None:
     """With a value in quotes that has lines and quotes of its own."""

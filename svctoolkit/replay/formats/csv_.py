@@ -14,6 +14,7 @@ from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Lines, 
 
 _STEP = 1 << 18
 _LONGEST = 16 << 20
+_NUL_IN_HEADER = "a NUL byte in the header; if the file is UTF-16, save it as UTF-8"
 
 
 def _lines(file: InputFile) -> Iterator[str]:
@@ -45,7 +46,7 @@ def header(file: InputFile) -> list[str]:
 def split(file: InputFile) -> Iterator[Piece | Reject]:
     """Yield rows with the number of their first line. The first error of the csv module ends the file.
 
-    So does a quote that is never closed: all rows after it are in its value.
+    So does a quote that is never closed, because all rows after it are in its value, and a NUL byte in the header.
     """
     reader = _reader(file)
     names: list[str] = []
@@ -59,6 +60,9 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
                 rows, size = [], 0
             if not names:
                 names = [name.strip() for name in row]
+                if _has_nul(row):
+                    yield Reject(place(file.name, line), f"invalid CSV: {_NUL_IN_HEADER}", rest_unread=True)
+                    return
             elif row:
                 rows.append((line, row))
                 size += sum(map(len, row))
@@ -77,10 +81,18 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         yield Reject(place(file.name, start), "invalid CSV: a quote is opened and never closed", rest_unread=True)
 
 
+def _has_nul(row: list[str]) -> bool:
+    return "\0" in "".join(row)
+
+
 def records(name: str, piece: Piece, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:
     names, rows = piece.data
     for line, row in rows:
         if lines is not None and line not in lines:
+            continue
+        if _has_nul(row):
+            column = next(number for number, cell in enumerate(row, 1) if "\0" in cell)
+            yield Reject(place(name, line), f"invalid CSV: a NUL byte in field {column}", begin(",".join(row)))
             continue
         if len(row) != len(names):
             reason = f"{len(row)} fields, but the header has {len(names)}"
