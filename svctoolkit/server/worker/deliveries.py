@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from svctoolkit.destinations import definitions
-from svctoolkit.errors import StoreError
+from svctoolkit.errors import StoreError, ToolkitError
 from svctoolkit.plans import change_event
 from svctoolkit.server.batches import MAX_EVENTS
 from svctoolkit.server.store.blob import unpack
@@ -109,7 +109,8 @@ class Deliveries:
             return  # the lane sends them
         lane, asked = self._lane(key), self._attempts.asked
         if withdrawn := lane.withdraw(tasks, lambda seq: asked.take(seq) is not None):
-            lane.settle(self._attempts.replied(key, reply, reply.response, withdrawn))
+            with suppress(ToolkitError):  # the store was closed at the same time: they are pending at the next start
+                lane.settle(self._attempts.replied(key, reply, reply.response, withdrawn))
 
     def wake(self) -> None:
         """Check again which destinations are enabled: one of them or the workspace has changed."""
