@@ -98,7 +98,7 @@ def test_an_event_that_fails_is_tried_again_by_a_lane(workspace: Workspace, tmp_
 def test_an_exchange_is_stored_as_a_lane_stores_it(
     workspace: Workspace, tmp_path: Path, stored: bool, properties: dict[str, Any]
 ) -> None:
-    """Payload, request and response; a file has no secret of the workspace, whoever reads it later."""
+    """Payload, request and response of each event; a file has no secret of the workspace, whoever reads it later."""
     config = {"webhookUrl": "https://a:s3cr3t-pass@crm.example/in?api_key=s3cr3t-t0ken-1", "headers": [
         {"from": "X-Api-Key", "to": "s3cr3t-t0ken-1"}, {"from": "X-Kind", "to": "test"},
     ]}  # fmt: skip
@@ -109,14 +109,15 @@ def test_an_exchange_is_stored_as_a_lane_stores_it(
         with DataPlane(workspace, listen=False, store=store, clock=lambda: NOW) as plane:
             if scripted:
                 plane.script("crm", Answer(200))
-            body = json.dumps({"batch": [{**of("u", 1), "properties": properties}]}).encode()
+            batch = [{**of(user, n), "properties": properties} for n, user in enumerate(("u", "longer"))]
+            body = json.dumps({"batch": batch}).encode()
             plane.ingest("POST", "/v1/batch", headers={"authorization": f"Basic {KEY}"}, body=body)
             plane.drain()
             kept = [delivery for delivery in plane.deliveries if delivery.destination == "crm"]
             sent = [r.request for r in plane.recorder.requests if r.destination == "crm"]
-        assert len(kept) == 1
-        (one,) = kept
-        exchanges.append((one.payload, [*one.payload], one.sent, one.response, one.headers, one.error, sent))
+        assert len(kept) == 2
+        parts = [(one.payload, [*one.payload], one.sent, one.response, one.headers, one.error) for one in kept]
+        exchanges.append((parts, sent))
         if store is not None:
             assert b"s3cr3t" not in store.read_bytes().replace(json.dumps(properties).encode(), b"")
 

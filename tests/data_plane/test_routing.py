@@ -139,6 +139,32 @@ def test_each_destination_has_its_own_fate(workspace: Workspace, plane: DataPlan
     assert len(plane.received) == 2
 
 
+def test_events_of_one_request_have_the_fates_that_they_have_alone(workspace: Workspace) -> None:
+    """Also those that differ only in what few destinations read: consent, names, integrations."""
+    consent = [{"provider": "custom", "resolutionStrategy": "and", "consents": [{"consent": "ads"}]}]
+    workspace.destination("ads", "WEBHOOK", config={"webhookUrl": "https://ads.example", "consentManagement": consent})
+    workspace.destination("few", "WEBHOOK", config={"listOfConversions": [{"conversions": "E"}]})
+    workspace.source("all", write_key="all-key", destinations=[*workspace.destinations])
+    workspace.data_plane.event_blocking = {"track": ["Blocked"]}
+    denied = {"consentManagement": {"provider": "custom", "deniedConsentIds": ["ads"]}}
+    differences: list[dict[str, Any]] = [
+        {}, {"event": "Other"}, {"event": "Blocked"}, {"type": "identify"}, {"type": "alias"}, {"type": 1},
+        {"integrations": {"All": True}}, {"integrations": {"All": 1}}, {"integrations": {"All": False}},
+        {"integrations": []}, {"context": denied}, {"event": None},
+    ]  # fmt: skip
+    events = [{**EVENT, **difference, "messageId": f"m{n}"} for n, difference in enumerate(2 * differences)]
+    fates = []
+    for calls in ([events], [[event] for event in events]):
+        with DataPlane(workspace, listen=False) as plane:
+            for call in calls:
+                plane.send(call, source="all")
+            plane.drain()
+            fates.append({(fate.message_id, fate.destination): (fate.status, fate.reason) for fate in plane.fates})
+
+    assert fates[0] == fates[1]
+    assert len({status for status, _ in fates[0].values()}) >= 3
+
+
 @pytest.mark.parametrize(
     ("event", "reason"),
     [

@@ -25,14 +25,18 @@ def pack(value: Json) -> bytes:
     return _compressed(content)
 
 
-def pack_exchange(head: dict[str, Json], body: bytes, *, masked: bool) -> bytes:
-    """Return an exchange for a `blob` column, with the JSON body of its request stored once, as it was sent.
+def encode_head(head: dict[str, Json], *, masked: bool) -> bytes:
+    """Return the head of an exchange whose request has a JSON body, for `pack_exchange`.
 
     `head` has `payload` and `request`. There, `body` of the request and `JSON` of the payload's body are replaced when
     the exchange is read. With `masked`, the secrets in URLs and headers that the body contains are masked then.
     """
-    content = _ENCODE({**head, "masked": masked})
-    return _compressed(b"%b%10d%b%b" % (_WITH_BODY, len(content), content, body))
+    return _ENCODE({**head, "masked": masked})
+
+
+def pack_exchange(head: bytes, body: bytes) -> bytes:
+    """Return an exchange for a `blob` column, with the JSON body of its request stored once, as it was sent."""
+    return _compressed(b"%b%10d%b%b" % (_WITH_BODY, len(head), head, body))
 
 
 def _compressed(content: bytes) -> bytes:

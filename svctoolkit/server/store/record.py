@@ -162,12 +162,15 @@ class _Packed:
 
     def __init__(self, group: Sequence[Member]) -> None:
         self._names = [(member.item, member.default) for member in group]
+        self._defaults = tuple(member.default for member in group)
         self._values = attrgetter(*(member.name for member in group))
 
     def __call__(self, record: Record) -> bytes | None:
-        pairs = zip(self._names, self._values(record), strict=True)
-        content = {name: value for (name, default), value in pairs if value != default}
-        return pack(content) if content else None
+        values = self._values(record)
+        if values == self._defaults:  # as nearly always, in one comparison
+            return None
+        pairs = zip(self._names, values, strict=True)
+        return pack({name: value for (name, default), value in pairs if value != default})
 
 
 @lru_cache

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any
@@ -49,6 +49,7 @@ class Routes:
     checks: list[schema.Check] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     siblings: dict[tuple[int, str], Siblings] = field(default_factory=dict)  # by request and destination
+    known_fates: dict[Hashable, list[tuple[str, Fate]]] = field(default_factory=dict)  # by what decides them
 
 
 class Router:
@@ -248,7 +249,7 @@ class Router:
         """Decide the outcome of an event at each destination: a fate, or a task."""
         # Keep the block with small events, so that the lane need not read it again.
         own_block = block if len(block.body) < _HELD * block.count else None
-        fates = self._fates(block, place, head, event.repeats)
+        fates = self._fates(routes, block, place, head, event.repeats)
         check = None
         if any(fate.status == "pending" for _, fate in fates):  # an event without destinations is not checked
             check = self._checks.check(block, place, event)
@@ -278,17 +279,25 @@ class Router:
         destination = self._workspace.destinations.get(key)
         return destination is not None and destination.transformation is not None
 
-    def _fates(self, block: Block, place: int, head: Head, repeats: int | None) -> list[tuple[str, Fate]]:
+    def _fates(
+        self, routes: Routes, block: Block, place: int, head: Head, repeats: int | None
+    ) -> list[tuple[str, Fate]]:
         """Return each destination with the fate of the event there."""
         if repeats is not None:
             # A fate for each destination, so that a client that sent twice sees what happened to the second one.
             # The other data plane has been asked again by a request that is answered with its answer.
             is_asked = block.first + place in self._asked
             return [(key, PENDING if is_asked and is_forward_key(key) else REPEATED) for key in block.destinations]
+        deciding = _deciding(block, head) if block.count > 1 else None
+        if deciding is not None and deciding in routes.known_fates:
+            return routes.known_fates[deciding]
         # The workspace file may have been reloaded since the request was accepted, without this source.
         source = self._workspace.sources.get(block.source) or Source(block.source, block.source, block.source)
         known = self._workspace.destinations
-        return [(key, self._fate(block, place, head, source, known.get(key), key)) for key in block.destinations]
+        fates = [(key, self._fate(block, place, head, source, known.get(key), key)) for key in block.destinations]
+        if deciding is not None and not any(key in known and needs_all(known[key]) for key in block.destinations):
+            routes.known_fates[deciding] = fates
+        return fates
 
     def _fate(
         self, block: Block, place: int, head: Head, source: Source, destination: Destination | None, key: str
@@ -308,6 +317,8 @@ class Router:
 
 def _still_pending(routes: Routes, pumped: Pumped) -> list[schema.Fate]:
     """Return the fates of tasks without any attempt."""
+    if not pumped.tasks:
+        return []
     attempted = {(fate.seq, fate.destination) for fate in pumped.fates}
     left = [(task, key) for key, tasks in pumped.tasks.items() for task in tasks if (task.seq, key) not in attempted]
     received = {event.seq: event.received_at for event in routes.events} if left else {}
@@ -337,6 +348,18 @@ def _heads(block: Block) -> Sequence[Head]:
         return [Head(message_id=f"unreadable-{block.first + place}") for place in range(block.count)]
 
 
+def _deciding(block: Block, head: Head) -> Hashable | None:
+    """Return what alone decides the fates of an event at routing, unless a destination needs all of it.
+
+    None for an event with integrations of its own, and for members that are not text.
+    """
+    own = head.integrations
+    every = own is None or (type(own) is dict and len(own) == 1 and own.get("All") is True)
+    if not every or type(head.type) is not str or not (head.event is None or type(head.event) is str):
+        return None
+    return block.source, block.destinations, head.type, head.event
+
+
 def _short(head: Head) -> dict[str, Any]:
     return {"type": head.type, "event": head.event, "integrations": head.integrations}
 
@@ -345,7 +368,7 @@ def _digest(block: Block, head: Head) -> int:
     # Per source and run: two apps, or two parallel tests, may use the same ids. `surrogatepass`: JSON may contain half
     # a pair.
     # The steps of a scenario that waits share theirs, so that the window can be tested.
-    run = _STEP_AFTER_WAIT.sub("", block.run)
+    run = _STEP_AFTER_WAIT.sub("", block.run) if block.run else ""
     text = f"{block.source}\0{run}\0{head.message_id}".encode("utf-8", "surrogatepass")
     # 63 bits, because SQLite's integers are signed.
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from time import perf_counter
 from typing import Any
+from uuid import uuid4
 
+import msgspec
 from msgspec import Struct
 
 from svctoolkit.delivery import Answer, HttpRequest, HttpResponse, Recorder, Templates, response_value
@@ -18,7 +20,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route
 from svctoolkit.pipeline.fates import NOTHING_SENT
 from svctoolkit.pipeline.stages import dest_transform
-from svctoolkit.server.store.blob import pack_exchange
+from svctoolkit.server.store.blob import encode_head, pack_exchange
 from svctoolkit.server.store.schema import Delivery, Fate
 from svctoolkit.server.store.work import SentRequest
 from svctoolkit.server.worker.lost_values import losses_of
@@ -26,6 +28,8 @@ from svctoolkit.server.worker.task import Task
 from svctoolkit.url_secrets import mask_http
 
 _MOST = 500  # heads and responses that are kept
+_LENGTH = uuid4().hex  # in an encoded head: the length of the body
+_ENCODE = msgspec.json.Encoder().encode
 
 
 class _Head(Struct, frozen=True):
@@ -67,6 +71,7 @@ class Express:
         self._templates = Templates()
         self._heads: dict[int, tuple[object, _Head]] = {}
         self._served: dict[str, _Served | None] = {}
+        self._known: dict[bytes, tuple[bytes, bytes] | None] = {}  # encoded heads
 
     def deliver(
         self, call: Mapping[Task, Mapping[str, Json]], at: datetime, first: int
@@ -131,18 +136,41 @@ class Express:
         served = self._serve(request)
         if served is None or (self._masked and not self.route.masker.is_clean(body)):
             return None
-        head = self._head(template, payloads[0], request)
-        payload = {**payloads[0], **head.payload}
-        packed = {
-            "payload": payload,
-            "request": {**head.request, "headers": {**head.request["headers"], "Content-Length": str(len(body))}},
-            **served.stored,
-        }
-        if self._masked and not self.route.masker.is_clean_value({**payload, "body": None}):
+        encoded = self._encoded(template, payloads[0], request, served)
+        if encoded is None:
             return None
-        packed["payload"] = {**payload, "body": {**payload["body"], "JSON": None}}
-        content = pack_exchange(packed, body, masked=self._masked)
+        content = pack_exchange(encoded[0] + str(len(body)).encode() + encoded[1], body)
         return _Ready(task, message_id, request, served.response, content, transformed, losses)
+
+    def _encoded(
+        self, template: object, payload: Mapping[str, Any], request: HttpRequest, served: _Served
+    ) -> tuple[bytes, bytes] | None:
+        """Return the head of an exchange before and after the length of its body.
+
+        None if it has secrets to mask, or values that JSON cannot represent.
+        """
+        without_body = {**payload, "body": {**payload["body"], "JSON": None}}
+        try:
+            key = _ENCODE(without_body)  # as text, because 1 equals true
+        except Exception:  # noqa: BLE001 - it fails again in the usual way, which reports it
+            return None
+        if key not in self._known:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = self._encode(template, without_body, request, served)
+        return self._known[key]
+
+    def _encode(
+        self, template: object, payload: Mapping[str, Any], request: HttpRequest, served: _Served
+    ) -> tuple[bytes, bytes] | None:
+        head = self._head(template, payload, request)
+        masked = {**payload, **head.payload}
+        if self._masked and not self.route.masker.is_clean_value({**masked, "body": None}):
+            return None
+        headers = {**head.request["headers"], "Content-Length": _LENGTH}
+        content = {"payload": masked, "request": {**head.request, "headers": headers}, **served.stored}
+        before, _, after = encode_head(content, masked=self._masked).partition(_LENGTH.encode())
+        return before, after
 
     def _head(self, template: object, payload: Mapping[str, Any], request: HttpRequest) -> _Head:
         """Return what payloads of a template have in common, masked once."""
