@@ -10,6 +10,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.cli import main
@@ -22,6 +24,7 @@ from svctoolkit.policies.propose import propose
 from svctoolkit.policies.scalars import scalar_at
 from svctoolkit.pytest_plugin import assert_policies
 from svctoolkit.replay import replay
+from svctoolkit.results.texts import open_texts
 from svctoolkit.simulations import Loss
 from tests.replay.shops import ndjson
 
@@ -507,6 +510,39 @@ def test_values_in_texts_are_found_where_they_are(payload: Any, total: Any) -> N
     assert values_at(arrival, "total")[0][1] == total
     assert has_value(arrival, "total")
     assert values_at(arrival, "body.nothing") == []
+
+
+def _written(value: Any) -> st.SearchStrategy[str]:
+    """JSON of a value: plain, with spaces, and with the first character of a text in it escaped."""
+    plain = json.dumps({"in": value})
+    escaped = plain.replace('"{', '"\\u007b').replace('"[', '"\\u005b').replace('" ', '"\\u0020')
+    return st.sampled_from([plain, json.dumps([value], indent=1), f" {plain}", escaped])
+
+
+def _open_each(value: Any) -> Any:
+    """Return a value with its texts opened, by a visit of each value."""
+    if isinstance(value, dict):
+        return {key: _open_each(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_open_each(inner) for inner in value]
+    try:
+        content = json.loads(value) if isinstance(value, str) else None
+    except ValueError:
+        return value
+    return _open_each(content) if isinstance(content, (dict, list)) else value
+
+
+@given(
+    st.recursive(
+        st.integers(0, 9) | st.text('[]{}" a', max_size=3),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text("a", max_size=2), inner, max_size=2)
+        | inner.flatmap(_written),
+        max_leaves=6,
+    )
+)  # fmt: skip
+def test_texts_in_texts_are_opened_however_they_are_written(value: Any) -> None:
+    """The search for texts to open misses none."""
+    assert open_texts(value) == _open_each(value)
 
 
 _MEMBERS = ("total", "note", "phone", "cell_phone", "hotel", "value", "e", "batch", "order id")
