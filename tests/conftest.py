@@ -25,7 +25,7 @@ _TRUSTED = tempfile.TemporaryDirectory(prefix="svctoolkit-trust-")
 os.environ["SVCTOOLKIT_TRUST_STORE"] = _TRUSTED.name
 
 #: Every pytest started by a test would import these, which takes longer than most of those tests.
-WITHOUT_OTHERS = "-p no:nbval -p no:schemathesis"
+WITHOUT_OTHERS = "-p no:nbval -p no:schemathesis -p no:syrupy"
 os.environ.setdefault("PYTEST_ADDOPTS", WITHOUT_OTHERS)
 
 # The time to draw examples depends on the machine; limits of time are checked by `tests.pace`.

@@ -147,7 +147,7 @@ def test_the_code_version_is_kept(tmp_path: Path, version: str, code: str, says:
 def test_the_project_equals_the_export(tmp_path: Path) -> None:
     """Including unknown types and variables, with code in place of versions."""
     file = export(tmp_path, configuration())
-    import_workspace(file, tmp_path / "shop", environ={})
+    import_workspace(file, tmp_path / "shop", environ={}, with_suites=False)
 
     with pytest.warns(WorkspaceWarning):
         exported = Workspace.load(file, environ={})
@@ -233,7 +233,7 @@ def test_a_plan_missing_from_the_export_is_reported(tmp_path: Path, link: Any, s
     """RudderStack exports only that a source has a plan."""
     data = configuration()
     data["sources"][0]["dgSourceTrackingPlanConfig"] = link
-    report = import_workspace(export(tmp_path, data), tmp_path / "shop")
+    report = import_workspace(export(tmp_path, data), tmp_path / "shop", with_suites=False)
 
     assert report.text().count("the events of source 'Web' are checked against a tracking plan") == says
 
