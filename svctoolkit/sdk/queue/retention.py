@@ -57,9 +57,9 @@ class Retention(Spool):
 
     def expire(self, seconds: float) -> None:
         """Drop events that were recorded more than `seconds` ago, unless they are just being sent."""
-        before = self._clock() - seconds
 
         def expire(connection: sqlite3.Connection) -> None:
+            before = self._clock() - seconds  # now: the gate may have been closed for long
             next_at = self._journals.next_at
             if not self._memory.is_empty or self._memory.unsorted or (next_at is not None and next_at < before):
                 self._try_to_disk()

@@ -67,12 +67,12 @@ class Dispatcher:
         # Another process may have reset the identity or replaced the file since the last tick.
         # What can be sent now needs no copy in the queue's file.
         self._sender.anonymous_id = self._synchronize(self._queue.refresh(keep=self.due))
-        if self._settings.max_age is not None:
-            self._queue.expire(self._settings.max_age)
         if self.pause.probe_due:
             self._fetch_config(trial=True)
         elif not self._refresh.remaining:
             self._fetch_config()
+        if self._settings.max_age is not None:  # just before events are sent: the control plane may answer late
+            self._queue.expire(self._settings.max_age)
         self._queue.checkpoint()
 
     def due(self) -> bool:
