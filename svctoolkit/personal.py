@@ -80,7 +80,7 @@ _CLASSES = bytes(
     next((ord(name) for name, members in _MEMBERS.items() if byte in members), ord("u" if byte >= 0xD8 else "b"))
     for byte in range(256)
 )
-# Runs in which telephone and card numbers begin. A day before a letter, as in `2024-05-01T12:00`, is none.
+# Runs in which telephone and card numbers begin. A day before a letter, as in `2024-05-01T12:00`, does not count.
 _STARTS = (re.compile(rb"bd(?!dddhddhddw)[dhsvp]{6,}"), re.compile(rb"pd[dhsvp]{6,}"))
 _CARD_STARTS = re.compile(rb"vd[dhp]{13,}")
 

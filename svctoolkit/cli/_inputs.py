@@ -46,7 +46,7 @@ def report_unread(rejects: Iterable[Reject]) -> bool:
 
 
 def report_rejects(rejects: Sequence[Reject]) -> bool:
-    """Print the records that are no events, and where files are damaged; return whether one is damaged."""
+    """Print the records that are not events, and where files are damaged; return whether one is damaged."""
     from svctoolkit.cli import _terminal
 
     left_out = [reject for reject in rejects if not reject.rest_unread]

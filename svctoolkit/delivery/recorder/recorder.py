@@ -94,7 +94,7 @@ class Recorder(Displayed):
 
     @property
     def is_silent(self) -> bool:
-        """Whether it keeps no requests, and has no answers of its own: nothing of a request can be seen in it."""
+        """Whether it keeps no requests and has no scripted answers: nothing of a request can be seen in it."""
         with self._changed:
             return self._kept.maxlen == 0 and not self._answers and not self._scripts
 
