@@ -1,4 +1,4 @@
-"""Numbers, e-mail addresses and URLs in text, recognised in time proportional to its length.
+"""Numbers, e-mail addresses and URLs in text, recognised in time proportional to its length; text for files.
 
 Everything that reads these from an event uses this module. Regular expressions with adjacent repetitions, such as
 `\\d+\\.?\\d*`, take quadratic time for some texts, and Python holds its global lock meanwhile.
@@ -7,6 +7,7 @@ Everything that reads these from an event uses this module. Regular expressions 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 # `++` and `*+` never give back what they have matched (possessive quantifiers), so there is nothing to try again.
 _UNSIGNED = r"(?:\d++\.?\d*+|\.\d++)(?:[eE][+-]?\d++)?"
@@ -16,6 +17,29 @@ _SPACE = re.compile(r"\s")
 _URL = re.compile(r"https?://\S++")
 _NOT_IN_LOCAL_PART = re.compile(r'[<>(),;:"\[\]\\]')
 _SHORTEST_TOP_LEVEL = 2
+
+
+def storable(text: str) -> str:
+    r"""Return the text in a form that files and databases can hold: a half of a surrogate pair becomes a question mark.
+
+    JSON may contain halves, for example where JavaScript cut a text in the middle of an emoji.
+
+    >>> storable("Nice \ud83d")
+    'Nice ?'
+    """
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+# Any: any value, with the same types in the result
+def storable_all(value: Any) -> Any:
+    """Return a value of objects and lists with `storable` texts and names, for example the rows of a frame."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        return {storable_all(name): storable_all(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [storable_all(inner) for inner in value]
+    return value
 
 
 def is_number(text: str) -> bool:

@@ -173,6 +173,9 @@ def _help() -> str:
 
 def _report_error(error: Exception, arguments: Sequence[str]) -> int:
     """Print the error and return its exit code."""
+    if isinstance(error, OSError) and error.filename is not None:  # a name that is too long, or goes through a file
+        _terminal.err(_terminal.plain(f"{error.filename}: {error.strerror}"))
+        return Exit.USAGE
     if not isinstance(error, ToolkitError):
         last = _innermost(error)
         _terminal.err(f"internal error: {type(error).__name__}: {error} ({last}). This is a bug in svctoolkit.")

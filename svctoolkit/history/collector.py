@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
@@ -16,6 +17,7 @@ from svctoolkit.history.cells import Cell, FieldCount, Key, Part, merge_cells, m
 from svctoolkit.history.sketches import buckets, distinct
 from svctoolkit.history.values import KINDS, event_time, type_of
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 
 _FIRST = 10  # events of a cell that are examined in any case,
 _MOST_FIRST = 200  # but not more in a chunk: the cost stays within a tenth of a replay
@@ -105,7 +107,7 @@ class Collector:
     def begin(self, event: Mapping[str, Any]) -> None:
         """Note the first event of an input, which identifies it."""
         if not self._first:
-            self._first = blake2b(msgspec.json.encode(event, enc_hook=str), digest_size=16).hexdigest()
+            self._first = blake2b(_text(event), digest_size=16).hexdigest()
 
     # Any: events
     def add(self, *events: Mapping[str, Any]) -> None:
@@ -123,7 +125,7 @@ class Collector:
             self._events += 1
             first = cell.events <= _FIRST and self._thorough < _MOST_FIRST
             self._thorough += first
-            if first or self._examines_all or not crc32(str(event.get("messageId")).encode()) % _ONE_IN:
+            if first or self._examines_all or not _number(event) % _ONE_IN:
                 cell.examine(event)
 
     # Any: events
@@ -142,7 +144,7 @@ class Collector:
 
         def hide(text: str) -> str:
             if text not in names:
-                names[text] = personal.replace_in_text(self._mask(text), personal.mask)
+                names[text] = storable(personal.replace_in_text(self._mask(text), personal.mask))
             return names[text]
 
         cells = []
@@ -187,6 +189,20 @@ def _version(owner: Json, name: str) -> str:
     if not isinstance(version, str) or not version:
         return title if isinstance(title, str) else ""
     return f"{title} {version}" if isinstance(title, str) and title else version
+
+
+# Any: events
+def _number(event: Mapping[str, Any]) -> int:
+    """Return a number that the event's id decides."""
+    return crc32(str(event.get("messageId")).encode("utf-8", "replace"))
+
+
+# Any: events
+def _text(event: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(event, enc_hook=str)
+    except (UnicodeEncodeError, OverflowError):  # half of a surrogate pair, an integer of more than 64 bits
+        return json.dumps(event, default=str).encode()
 
 
 def _close(cell: Cell, counted: _Open, hide: Callable[[str], str]) -> Cell:

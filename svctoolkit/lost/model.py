@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.lost.rules import COLUMNS, LostRule, Received
 from svctoolkit.lost.text import markdown
 from svctoolkit.replay import Breach, Conditions
@@ -65,7 +66,7 @@ class LossReport(Displayed, ArrowOut):
         """
         import pandas as pd
 
-        return pd.DataFrame([rule.row() for rule in self], columns=list(COLUMNS)).astype(COLUMNS)
+        return pd.DataFrame(storable_all([rule.row() for rule in self]), columns=list(COLUMNS)).astype(COLUMNS)
 
     def breaches(self, conditions: str) -> list[Breach]:
         """Return the conditions that are met: `losses.breaches("lost>1% or refused>0")`.

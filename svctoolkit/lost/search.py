@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.lost.names import destinations_of, workspace_of
 from svctoolkit.lost.rules import fix_text
 from svctoolkit.pipeline import Pipeline
@@ -77,7 +78,9 @@ class Searched(Displayed):
             for rule in self.rules
         ]
         kinds = {name: "int64" if name == "tries" else "string" for name in _COLUMNS}
-        return pd.DataFrame(rows, columns=[*_COLUMNS, "found", "events"]).astype({**kinds, "events": "string"})
+        return pd.DataFrame(storable_all(rows), columns=[*_COLUMNS, "found", "events"]).astype(
+            {**kinds, "events": "string"}
+        )
 
     def to_dict(self) -> dict[str, Json]:
         """Return everything as JSON."""

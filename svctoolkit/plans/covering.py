@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.pictures import HeatMap
 from svctoolkit.plans.coverage import event_items, plan_items
 from svctoolkit.plans.model import Plan
@@ -31,7 +32,9 @@ class PlanCoverage(Displayed):
         import pandas as pd
 
         covered = set(self.covered)
-        return pd.DataFrame([(*item, item in covered) for item in self.items], columns=["group", "item", "covered"])
+        return pd.DataFrame(
+            [storable_all((*item, item in covered)) for item in self.items], columns=["group", "item", "covered"]
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Return the heat map as matplotlib axes. Raises `ConfigError` without `svctoolkit[plot]`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.lexical import storable
 from svctoolkit.plans.fields import Field, fields
 from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.javascript import text_of
@@ -63,6 +64,11 @@ def _frame(rows: list[dict[str, Any]], names: list[str], dtypes: Mapping[str, st
     for name in names:
         values: list[Any] = [row.get(name) for row in rows]
         if name not in dtypes:
-            values = [value if value is None or isinstance(value, str) else text_of(value) for value in values]
+            values = [value if value is None else storable(_text(value)) for value in values]
         columns[name] = pd.Series(values, dtype=dtypes.get(name, "string"))
     return pd.DataFrame(columns)
+
+
+# Any: the value of a property, or a text
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else text_of(value)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 from svctoolkit.personal import kind_of, mask, replace_in_text
 from svctoolkit.plans.formats._contract import RULE_TYPES, default_section
 from svctoolkit.plans.schema.formats import FORMATS
@@ -68,7 +69,8 @@ class _Values:
         elif isinstance(value, Mapping) and level < _LEVELS:
             self.objects += 1
             for name, inner in value.items():
-                self.inner.setdefault(str(name), _Values()).add(inner, level + 1)
+                if storable(str(name)) == str(name):  # YAML cannot hold half of a surrogate pair
+                    self.inner.setdefault(str(name), _Values()).add(inner, level + 1)
 
     @property
     def rare(self) -> dict[str, int]:
@@ -95,7 +97,7 @@ class _Values:
         fitting = [name for name in _FORMATS if self.formats[name] == texts]
         if fitting and texts >= LEAST_EVENTS:
             return {"format": fitting[0]}
-        if any("{{" in text for text in self.texts):  # a project would replace that as a variable
+        if any("{{" in text or storable(text) != text for text in self.texts):  # a variable, or not possible in YAML
             return {}
         if kind_of(name, "properties") or any(map(_is_free_text, self.texts)) or _FREE & set(_slug(name).split("_")):
             return {}
@@ -225,8 +227,8 @@ class _Writer:
 
 
 def _is_name(name: Any) -> bool:
-    """Whether a project can use the name: not too long, and without variables."""
-    return isinstance(name, str) and 1 <= len(name) <= _LONGEST_NAME and "{{" not in name
+    """Whether a project can use the name: not too long, without variables, and without half of a surrogate pair."""
+    return isinstance(name, str) and 1 <= len(name) <= _LONGEST_NAME and "{{" not in name and storable(name) == name
 
 
 def _is_free_text(text: str) -> bool:

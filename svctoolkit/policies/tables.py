@@ -6,6 +6,8 @@ Its time, its results and the size of values are limited.
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import sqlite3
 import tempfile
@@ -23,6 +25,7 @@ import msgspec
 from svctoolkit.errors import ConfigError
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable, storable_all
 from svctoolkit.results.texts import open_json, open_texts
 from svctoolkit.sqlite import Connection
 
@@ -77,7 +80,8 @@ class Sheets:
         for payload in map(_open, payloads):
             values = _values(payload, names, self._last[destination])
             head = [of.id, of.name or of.type, of.type, destination, place]
-            self._rows.append((destination, mask(head), {name: mask(value) for name, value in values.items()}))
+            row = {storable(name): storable_all(_stored(mask(value))) for name, value in values.items()}
+            self._rows.append((destination, storable_all(mask(head)), row))
 
     def finish(self) -> bytes:
         """Return the rows, compressed, and start anew; empty without any."""
@@ -97,7 +101,7 @@ class Tables:
         """Add what `Sheets.finish` returned."""
         by_shape: dict[tuple[str, tuple[str, ...]], list[list[Any]]] = {}
         for key, head, values in msgspec.msgpack.decode(zlib.decompress(rows)) if rows else ():
-            by_shape.setdefault((key, tuple(values)), []).append([*head, *map(_stored, values.values())])
+            by_shape.setdefault((key, tuple(values)), []).append([*head, *values.values()])
         database = self._opened()
         with database:
             for (key, names), of in by_shape.items():
@@ -276,8 +280,18 @@ def _stored(value: Json) -> Any:
     if value is None or isinstance(value, (str, float, bool)):
         return value
     if isinstance(value, int):
-        return value if -(2**63) <= value < 2**63 else float(value)
-    return msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
+        return value if -(2**63) <= value < 2**63 else _float(value)
+    try:
+        return msgspec.json.encode(storable_all(value), enc_hook=str).decode()
+    except OverflowError:  # an integer of more than 64 bits
+        return json.dumps(storable_all(value), default=str)
+
+
+def _float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _open(payload: Json) -> Json:

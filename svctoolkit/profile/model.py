@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.history import Change
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Shape
 from svctoolkit.replay.records.record import Reject
@@ -75,14 +76,14 @@ class Profile(Displayed, ArrowOut):
             for shape in self.shapes
             for path, field in sorted(shape.fields.items())
         ]
-        return pd.DataFrame(rows, columns=list(_FRAME)).astype(_FRAME)
+        return pd.DataFrame(storable_all(rows), columns=list(_FRAME)).astype(_FRAME)
 
     def volumes(self) -> pd.DataFrame:
         """Return the number of events per name and day (UTC): `event_type`, `event_name`, `day`, `events`."""
         import pandas as pd
 
         rows = [(s.type, s.name, day, count) for s in self.shapes for day, count in sorted(s.days.items())]
-        table = pd.DataFrame(rows, columns=["event_type", "event_name", "day", "events"])
+        table = pd.DataFrame(storable_all(rows), columns=["event_type", "event_name", "day", "events"])
         return table.astype(
             {"event_type": "string", "event_name": "string", "day": "datetime64[us]", "events": "int64"}
         )
@@ -92,7 +93,7 @@ class Profile(Displayed, ArrowOut):
         import pandas as pd
 
         rows = [[getattr(need, name) for name in _NEEDS] for need in self.needs]
-        table = pd.DataFrame(rows, columns=list(_NEEDS))
+        table = pd.DataFrame(storable_all(rows), columns=list(_NEEDS))
         return table.astype({n: "int64" if n == "events" else "category" if n == "what" else "string" for n in _NEEDS})
 
     def changes_frame(self) -> pd.DataFrame:
@@ -100,7 +101,7 @@ class Profile(Displayed, ArrowOut):
         import pandas as pd
 
         rows = [[getattr(change, name) for name in _CHANGES] for change in self.changes or ()]
-        table = pd.DataFrame(rows, columns=list(_CHANGES))
+        table = pd.DataFrame(storable_all(rows), columns=list(_CHANGES))
         return table.astype({n: "int64" if n == "events" else "string" for n in _CHANGES})
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from svctoolkit.errors import ConfigError, did_you_mean
-from svctoolkit.replay.api import job_of
+from svctoolkit.replay.api import job_of, without_policies
 from svctoolkit.replay.engine import work
 from svctoolkit.replay.engine.sides import serialize
 from svctoolkit.replay.options import Options, complete
@@ -76,6 +76,6 @@ def chunk_runner(workspace: Workspace, after: Workspace | None = None, **options
             raise ConfigError(
                 f"{name} is not an option of chunk_runner, which only processes events.{did_you_mean(name, _OPTIONS)}"
             )
-    sides = (workspace,) if after is None else (workspace, after)
+    sides = tuple(without_policies(side) for side in (workspace, after) if side is not None)
     job = replace(job_of(sides, complete(options)), rows="columns")
     return ChunkRunner(secrets.token_hex(8), serialize(job), compares=after is not None)

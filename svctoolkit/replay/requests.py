@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.events import check
@@ -18,6 +16,7 @@ from svctoolkit.replay.engine.engine import time_of
 from svctoolkit.replay.engine.sides import select
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
+from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.records.record import Record, Reject
 from svctoolkit.workspace import Workspace
 
@@ -141,7 +140,7 @@ def _add(count: RequestCount, pipeline: Pipeline, events: Sequence[Mapping[str, 
             count.events += len(item.events)
             count.requests += len(item.payloads)
             count.largest = max(count.largest, ceil(len(item.events) / len(item.payloads)))
-            count.bytes = max(count.bytes, *(len(msgspec.json.encode(payload["body"])) for payload in item.payloads))
+            count.bytes = max(count.bytes, *(len(encode(payload["body"])[0]) for payload in item.payloads))
 
 
 def _line(count: RequestCount) -> str:

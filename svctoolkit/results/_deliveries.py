@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.secrets import Masker
 from svctoolkit.url_secrets import mask_http, mask_url
@@ -78,7 +79,7 @@ class SharedDeliveries(Displayed, ArrowOut, Sequence[SharedRequests]):
         """
         import pandas as pd
 
-        rows = pd.DataFrame([self.masker.mask(row) for row in self._rows()], columns=_COLUMNS)
+        rows = pd.DataFrame([storable_all(self.masker.mask(row)) for row in self._rows()], columns=_COLUMNS)
         return rows.sort_values(["event", "item"], ignore_index=True).astype({"status": "category"})
 
     def _rows(self) -> Iterator[dict[str, Any]]:

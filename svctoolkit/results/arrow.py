@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +76,7 @@ def _text(value: Json) -> str | None:
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text.encode("utf-8", "replace").decode()  # Arrow does not accept lone surrogates
+    return storable(text)
 
 
 def _is_missing(value: Any) -> bool:

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 
 _MAX_INT = 2**63
 #: Rows to spread at a time: few enough for the CPU cache, and to avoid a garbage collection.
@@ -84,7 +85,7 @@ def _texts(cells: Any) -> Any:
     try:
         return pa.array(cells, type=pa.large_string())
     except UnicodeEncodeError:
-        return [cell and cell.encode("utf-8", "replace").decode() for cell in cells]
+        return [cell and storable(cell) for cell in cells]
 
 
 def spread(values: Sequence[Json], prefix: str, *, empty: bool = False) -> dict[str, Column]:

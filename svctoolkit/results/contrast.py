@@ -15,6 +15,7 @@ import msgspec
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.results.features import Feature, Features
 
@@ -107,7 +108,7 @@ class Traits(Displayed, ArrowOut, Sequence[Trait]):
         """
         import pandas as pd
 
-        return pd.DataFrame(self.rows(), columns=list(TRAIT_COLUMNS)).astype(TRAIT_COLUMNS)
+        return pd.DataFrame(storable_all(self.rows()), columns=list(TRAIT_COLUMNS)).astype(TRAIT_COLUMNS)
 
     def rows(self) -> list[list[Json]]:
         """Return the rows of the frame."""

@@ -17,6 +17,7 @@ from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, help_command
 from svctoolkit.displayed import Displayed, printable, shorten
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.results._entries import DestinationEntries, EventResult
 from svctoolkit.results._rows import Step, steps
 from svctoolkit.results._types import error_of
@@ -92,7 +93,7 @@ class Failures(Displayed, ArrowOut, Sequence[Failure]):
         """Return one row for each failure; the columns are the fields of `Failure`."""
         import pandas as pd
 
-        table = pd.DataFrame([asdict(failure) for failure in self], columns=_COLUMNS, dtype="string")
+        table = pd.DataFrame([storable_all(asdict(failure)) for failure in self], columns=_COLUMNS, dtype="string")
         return table.astype(dict.fromkeys(_CLOSED, "category"))
 
     def counts(self) -> pd.DataFrame:
@@ -106,7 +107,7 @@ class Failures(Displayed, ArrowOut, Sequence[Failure]):
         """
         import pandas as pd
 
-        table = pd.DataFrame(self.groups(), columns=GROUP_COLUMNS)
+        table = pd.DataFrame(storable_all(self.groups()), columns=GROUP_COLUMNS)
         return table.astype({name: "string" for name in GROUP_COLUMNS if name != "events"})
 
     # Any: cells of different types

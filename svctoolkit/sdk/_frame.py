@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.lexical import storable_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,7 @@ def frame(listing: Sequence[tuple[int, float, str, int, str, bytes]]) -> pd.Data
     rows = []
     for id, at, state, status, reason, body in listing:
         event = json.loads(body)
-        names = (event.get(key) for key in ("messageId", "type", "event", "userId", "anonymousId"))
+        names = (storable_all(event.get(key)) for key in ("messageId", "type", "event", "userId", "anonymousId"))
         rows.append((id, at, state, status, reason, *names, len(body), event))
     table = pd.DataFrame(rows, columns=[*_STORED, *_EVENT])
     table["stored_at"] = pd.to_datetime(table["stored_at"].astype(float), unit="s", utc=True)

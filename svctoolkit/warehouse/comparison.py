@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.displayed import Displayed, render
+from svctoolkit.lexical import storable_all
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ class Diff(Displayed):
             "missing_columns",
             "types",
         ]
-        return pd.DataFrame(lines, columns=names)
+        return pd.DataFrame(storable_all(lines), columns=names)
 
     def __repr__(self) -> str:
         return render(self, "text")

@@ -15,6 +15,7 @@ from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError, EventError, UnknownName
 from svctoolkit.events.builders import iso
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.warehouse.loading.batch import Conflict
 from svctoolkit.warehouse.loading.database import Database
 from svctoolkit.warehouse.loading.load import Load, Loader
@@ -303,7 +304,7 @@ class Warehouse(Displayed):
                 origin = origins.get((name, column))
                 first = (origin.path, origin.event_id) if origin else ("", "")
                 lines.append((name, column, kind, self.provider.column_types[kind], *first))
-        return pd.DataFrame(lines, columns=["table", "column", "type", "column_type", "path", "event_id"])
+        return pd.DataFrame(storable_all(lines), columns=["table", "column", "type", "column_type", "path", "event_id"])
 
     def types(self) -> dict[str, dict[str, str]]:
         """Return table -> column -> warehouse-neutral type."""
@@ -322,7 +323,8 @@ class Warehouse(Displayed):
 
         self.sync()
         names = ["event_id", "path", "table", "column", "kind", "text"]
-        return pd.DataFrame([[getattr(loss, name) for name in names] for loss in self._losses], columns=names)
+        rows = [[getattr(loss, name) for name in names] for loss in self._losses]
+        return pd.DataFrame(storable_all(rows), columns=names)
 
     def losses_of(self, event_id: str) -> list[Loss]:
         """Return the losses of one event, including those of its loads."""

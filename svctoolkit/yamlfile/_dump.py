@@ -6,7 +6,9 @@ from typing import Any
 
 import yaml
 
+from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 from svctoolkit.yamlfile._build import scalar
 
 
@@ -18,6 +20,8 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
 
 def _text(dumper: Any, text: str) -> Any:
+    if storable(text) != text:  # PyYAML would write an escape that it refuses to read
+        raise ConfigError(f"{text[:100]!a} has half of a surrogate pair, which YAML cannot hold")
     style = "|" if "\n" in text else None if _stays_text(text) else "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -34,6 +38,8 @@ _Dumper.add_representer(str, _text)
 
 def dump(data: Json) -> str:
     """Return plain JSON values as YAML text, in their order. Strings that would be read as another type are quoted.
+
+    Raises `ConfigError` for half of a surrogate pair, which YAML cannot hold.
 
     >>> print(dump({"name": "x", "zip": "123", "live": True}), end="")
     name: x

@@ -53,7 +53,10 @@ def _run(args: argparse.Namespace) -> int:
     if not workspace.sources:
         raise UsageError(f"{args.workspace} has no source; add one to send events")
     bad: list[Problem] = []
-    events = record.read_events(Path(args.file), bad) if args.file else _listen(workspace, args.port)
+    if args.file:
+        events = record.read_events(Path(args.file), bad)
+    else:
+        events = record.recordable(_listen(workspace, args.port), bad, "received event")
     for problem in bad[:_MOST_BAD]:
         _terminal.err(f"skipped: {problem}")
     if len(bad) > _MOST_BAD:

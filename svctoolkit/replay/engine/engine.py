@@ -19,6 +19,7 @@ from svctoolkit.destinations import Context, Lookup
 from svctoolkit.events import Event
 from svctoolkit.history import Collector
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 from svctoolkit.pipeline import Passage, Route, Stages
 from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
@@ -199,17 +200,18 @@ class Engine:
     def _records(self, chunk: Chunk) -> Iterator[Record]:
         for record in records(chunk, self._columns):
             if isinstance(record, Reject):
-                self.sum.reject(self._hide_personal(record))
+                self.sum.reject(self._shown(record))
             else:
                 self.sum.tally.records += 1
                 if self.history is not None:
                     self.history.begin(record.event)
                 yield record
 
-    def _hide_personal(self, reject: Reject) -> Reject:
-        if not self.job.personal:
-            return reject
-        return msgspec.structs.replace(reject, reason=personal.replace_in_text(reject.reason, personal.mask), text="")
+    def _shown(self, reject: Reject) -> Reject:
+        reason, text = storable(reject.reason), storable(reject.text)
+        if self.job.personal:
+            reason, text = personal.replace_in_text(reason, personal.mask), ""
+        return msgspec.structs.replace(reject, reason=reason, text=text)
 
     def _batches(self, records: Iterable[Record]) -> Iterator[Batch]:
         # By source, because rules and tracking plans belong to a source: a batch never mixes two.
@@ -282,14 +284,14 @@ class Engine:
         """Return an error message, masked for display."""
         for masker in maskers:
             text = masker.mask(text)
-        return personal.replace_in_text(text, personal.mask) if self.job.personal else text
+        return storable(personal.replace_in_text(text, personal.mask) if self.job.personal else text)
 
     def _mask_name(self, name: str) -> str:
         """Return the name of an event as in `head`."""
         name = personal.replace_in_text(name, personal.mask) if self.job.personal else name
         for masker in self._maskers:
             name = masker.text(name)
-        return name
+        return storable(name)
 
     def head(self, record: Record) -> dict[str, str]:
         """Return the columns that identify the event of a row, the same for all destinations."""
@@ -310,6 +312,7 @@ class Engine:
         }
         for masker in self._maskers:
             columns = {name: masker.text(text) for name, text in columns.items()}
+        columns = {name: storable(text) for name, text in columns.items()}
         return {**columns, "event_name": self._mask_name(event.name)}
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, overload
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.replay.results.text import describe
 from svctoolkit.replay.tally.tally import Group
 from svctoolkit.results.arrow import ArrowOut
@@ -63,7 +64,7 @@ class Contrasts(Displayed, ArrowOut, Sequence[GroupContrast]):
         rows = [[*(getattr(group, name) for name in _GROUP), *row] for group, traits in self for row in traits.rows()]
         columns = [*_GROUP, *(f"trait_{name}" for name in TRAIT_COLUMNS)]
         kinds = {**dict.fromkeys(_GROUP, "string"), "kind": "category", "count": "int64"}
-        return pd.DataFrame(rows, columns=columns).astype(
+        return pd.DataFrame(storable_all(rows), columns=columns).astype(
             kinds | {f"trait_{name}": kind for name, kind in TRAIT_COLUMNS.items()}
         )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, overload
 
 from svctoolkit.displayed import Displayed
+from svctoolkit.lexical import storable_all
 from svctoolkit.replay.results.text import describe
 from svctoolkit.replay.tally.tally import Example, Group
 from svctoolkit.results.arrow import ArrowOut
@@ -42,7 +43,7 @@ class Groups(Displayed, ArrowOut, Sequence[Group]):
         """
         import pandas as pd
 
-        table = pd.DataFrame(self.rows(), columns=[*GROUP_COLUMNS, "place", "event_id", "example"])
+        table = pd.DataFrame(storable_all(self.rows()), columns=[*GROUP_COLUMNS, "place", "event_id", "example"])
         texts = [name for name in table.columns if name not in ("kind", "count")]
         return table.astype({**dict.fromkeys(texts, "string"), "kind": "category", "count": "int64"})
 

@@ -9,6 +9,7 @@ from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.displayed import Displayed, render, shows
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.replay.tally.losses import LOST, SENT, LossCount, RuleDays, by_day, by_rule, shares
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class LossCounts(Displayed):
         """
         import pandas as pd
 
-        table = pd.DataFrame(self.rows(), columns=list(_COLUMNS))
+        table = pd.DataFrame(storable_all(self.rows()), columns=list(_COLUMNS))
         return table.assign(day=pd.to_datetime(table["day"], errors="coerce")).astype(_COLUMNS)
 
     def rows(self) -> list[list[Json]]:

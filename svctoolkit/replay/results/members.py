@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit.causes import CodeError, text_template
 from svctoolkit.errors import ConfigError
+from svctoolkit.lexical import storable_all
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, Record, split_place
@@ -67,7 +68,7 @@ class Members(Sequence[Member]):
 def _frame(found: Sequence[Member]) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.DataFrame(found, columns=list(Member._fields), dtype="string")
+    return pd.DataFrame(storable_all(found), columns=list(Member._fields), dtype="string")
 
 
 def members(

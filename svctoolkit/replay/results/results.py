@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.policies import Policies
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.again import Again
@@ -283,7 +284,7 @@ class _Result(Displayed, ArrowOut):
             "groups": self.groups.frame().astype({"kind": "string"}),
             "losses": self.lost.frame().astype(dict.fromkeys(("side", "what", "rule", "event"), "string")),
             "rejects": pd.DataFrame(
-                [(r.place, r.reason, r.text) for r in self.rejects], columns=["place", "reason", "text"]
+                [storable_all((r.place, r.reason, r.text)) for r in self.rejects], columns=["place", "reason", "text"]
             ),
         }
         for name, table in tables.items():

@@ -12,6 +12,7 @@ import msgspec
 
 from svctoolkit import patterns
 from svctoolkit.json_types import Json
+from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.records.sample import canonical, shape
 from svctoolkit.replay.tally.numbers import Numbers
 from svctoolkit.replay.tally.tally import MOST_VALUES, Group
@@ -116,7 +117,7 @@ def _matches(pattern: str, value: Json) -> bool:
 
 
 def _text(value: Json) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else encode(value)[0].decode()
 
 
 def _of_numbers(numbers: Numbers) -> Fingerprint:

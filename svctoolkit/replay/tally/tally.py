@@ -10,6 +10,8 @@ import msgspec
 
 from svctoolkit.history import Part
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
+from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.records.record import Record, Reject
 from svctoolkit.replay.tally.because import Because
 from svctoolkit.replay.tally.flows import FlowCount, FlowSum, ShiftCount
@@ -156,7 +158,7 @@ class Group(msgspec.Struct):
 def _count_value(values: dict[str, int], value: Json) -> None:
     if value is ABSENT:
         return
-    text = msgspec.json.encode(value, enc_hook=str).decode("utf-8", "replace")
+    text = encode(value)[0].decode()
     if text in values or len(values) < MOST_VALUES:
         values[text] = values.get(text, 0) + 1
 
@@ -298,7 +300,7 @@ class Sum:
 
     def group(self, destination: str, kind: str, path: str, before: str, after: str) -> Group | None:
         """Return the group with this key, a new one if necessary; None if there are too many already."""
-        key = (destination, kind, path, before, after)
+        key = (destination, kind, storable(path), before, after)
         group = self._groups.get(key)
         if group is None:
             if len(self._groups) >= _MOST_GROUPS:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.results.texts import open_texts
 from svctoolkit.simulations import Level, Loss
@@ -194,7 +195,7 @@ class Lineage(Displayed, ArrowOut):
         rows = [
             (self.destination, o.payload, o.field, *pair, _cells(o.held)) for o in self.fields for pair in _pairs(o)
         ]
-        return pd.DataFrame(rows, columns=["destination", "payload", "field", "kind", "source", "held"])
+        return pd.DataFrame(storable_all(rows), columns=["destination", "payload", "field", "kind", "source", "held"])
 
     def event_frame(self) -> pd.DataFrame:
         """Return one row for each field of the event.
@@ -213,7 +214,7 @@ class Lineage(Displayed, ArrowOut):
             for d in self.event
         ]
         names = ["path", "fields", "decides", "lost_at", "required", "lost_by", "stops", "held", "rule", "source"]
-        return pd.DataFrame(rows, columns=names)
+        return pd.DataFrame(storable_all(rows), columns=names)
 
     def __repr__(self) -> str:
         return render(self, "text")

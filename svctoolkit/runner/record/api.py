@@ -89,7 +89,7 @@ def _read(events: Iterable[Any], skipped: list[Problem]) -> list[ReceivedEvent]:
             continue
         if not found:
             skipped.append(Problem("not an event: `type` is missing", f"event {number}"))
-        read += found
+        read += writer.recordable(found, skipped, f"event {number}")
     if not read:
         raise ConfigError(skipped or "there are no events")
     return read

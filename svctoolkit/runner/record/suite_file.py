@@ -16,9 +16,10 @@ from svctoolkit.expect.snapshots import write
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.planes.embedded import open_planes
-from svctoolkit.runner.record.writer import dump, inline
+from svctoolkit.runner.record.writer import dump, inline, unique_name
 from svctoolkit.runner.suite.load import loads
 from svctoolkit.runner.suite.model import Suite
+from svctoolkit.runner.suite.scenarios import slug
 from svctoolkit.workspace import Workspace
 
 _ENDINGS = (".suite.yaml", ".suite.yml")
@@ -74,7 +75,7 @@ def _missing(data: Any, suite: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the scenarios that a file does not have yet, with unique names and their own clock."""
     there = data.get("scenarios") if isinstance(data, dict) else None
     scenarios = [one for one in there if isinstance(one, dict)] if isinstance(there, list) else []
-    names = {str(one.get("name")) for one in scenarios}
+    ids = {str(one.get("id") or slug(str(one.get("name")))) for one in scenarios}
     bare = [_without_name(one) for one in scenarios]
     # The recorded results depend on the frozen clock; the file may have another one, or none.
     own = {} if data == {} or data.get("freeze") == suite.get("freeze") else {"freeze": suite["freeze"]}
@@ -83,12 +84,7 @@ def _missing(data: Any, suite: Mapping[str, Any]) -> list[dict[str, Any]]:
         whole = {**scenario, **own}
         if _without_name(whole) in bare:
             continue
-        name, number = whole["name"], 1
-        while whole["name"] in names:
-            number += 1
-            whole["name"] = f"{name} {number}"
-        names.add(whole["name"])
-        added.append(whole)
+        added.append({**whole, "name": unique_name(whole["name"], ids)})
     return added
 
 

@@ -13,6 +13,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.expect.expectation import is_reserved
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
@@ -21,9 +22,11 @@ from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.runner.suite.format import WORKSPACE_KEYS
 from svctoolkit.runner.suite.load import suite_of
 from svctoolkit.runner.suite.results import STAGES
+from svctoolkit.runner.suite.scenarios import slug
 from svctoolkit.secrets import NamedSecrets, Secret, reveal
 from svctoolkit.workspace import Workspace, config_names
 
+_LONGEST_TITLE = 100  # characters
 _TIME = "2026-01-01T12:00:00Z"
 _UNPACK = {".gz": "gzip -dk", ".zst": "zstd -dk"}
 #: Fields that SDKs and the data plane add to every event: they vary, and are generated again when a scenario runs.
@@ -67,11 +70,12 @@ def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
         except ValueError as error:
             bad.append(Problem("no JSON", f"{name}:{number}:{getattr(error, 'colno', 1)}"))
             continue
+        where = f"{name}:{number}:1"
         events = events_in(value)
         if not events:
             message = "not an event: expected an event, {batch: [...]} or {source, event: {...}}"
-            bad.append(Problem(message, f"{name}:{number}:1"))
-        events_read += events
+            bad.append(Problem(message, where))
+        events_read += recordable(events, bad, where)
     if not events_read:
         raise ConfigError(bad or [Problem("the file contains no events", name)])
     return events_read
@@ -88,6 +92,17 @@ def events_in(value: Json) -> list[ReceivedEvent]:
     return [ReceivedEvent(value)] if "type" in value else []
 
 
+def recordable(events: Iterable[ReceivedEvent], bad: list[Problem], where: str = "") -> list[ReceivedEvent]:
+    """Return the events that a suite can hold; the others are added to `bad`."""
+    kept = []
+    for received in events:
+        if storable_all(received.event) == received.event:
+            kept.append(received)
+        else:
+            bad.append(Problem("half of a surrogate pair in a text, which YAML cannot hold", where))
+    return kept
+
+
 def record_suite(
     events: Iterable[ReceivedEvent], workspace: Workspace, *, source: str = "", personal: bool = False
 ) -> dict[str, Json]:
@@ -99,21 +114,35 @@ def record_suite(
     """
     pseudonyms = Pseudonyms()
     scenarios: dict[str, dict[str, Any]] = {}
-    names: dict[str, int] = {}
+    ids: set[str] = set()
     for received in events:
         sender = workspace.source(received.source or source or next(iter(workspace.sources), "")).key
         event = _without_generated(received.event)
         # One scenario per shape: a thousand equal page views would test the same thing a thousand times.
         shape = f"{sender} {event.get('type')} {event.get('event') or event.get('name')} {_shape(event)}"
         if shape not in scenarios:
-            name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
-            names[name] = names.get(name, 0) + 1
-            title = name if names[name] == 1 else f"{name} {names[name]}"
+            title = unique_name(_title(event), ids)
             # Replaced before it runs, so that the expected results contain the replacements, too.
             sent = event if personal else pseudonyms.replace(event)
             scenarios[shape] = {"name": _escape(title), "source": sender, "send": _escape(sent)}
     head = {"version": 1, "freeze": {"time": _TIME, "ids": "sequence"}}
     return {**head, "scenarios": [_with_expectation(head, received, workspace) for received in scenarios.values()]}
+
+
+def unique_name(name: str, ids: set[str]) -> str:
+    """Return the name, with a number if necessary, so that its scenario gets a unique id, which is added to `ids`."""
+    number, unique = 1, name
+    while (id := slug(unique)) in ids:
+        number += 1
+        unique = f"{name} {number}"
+    ids.add(id)
+    return unique
+
+
+def _title(event: Mapping[str, Json]) -> str:
+    """Return type and name of an event, which an event may lack or have in any size."""
+    title = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name")) if p).strip()
+    return title[:_LONGEST_TITLE] or "event"
 
 
 def verify_suite(
@@ -132,8 +161,7 @@ def verify_suite(
     succeeds. A `Secret` in `config` is written as the environment variable of its `origin`. Raises `UnknownName`.
     """
     target = workspace.destination(destination)
-    name = " ".join(str(p) for p in (event.get("type"), event.get("event") or event.get("name") or "") if p)
-    scenario: dict[str, Any] = {"name": _escape(f"{name} to {target.key}"), "destination": target.key}
+    scenario: dict[str, Any] = {"name": _escape(f"{_title(event)} to {target.key}"), "destination": target.key}
     scenario["event"] = _escape(event)
     chosen, default = asdict(stages or Stages()), asdict(Stages())
     if chosen != default:

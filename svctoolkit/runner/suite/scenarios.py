@@ -107,7 +107,7 @@ class ScenarioBuilder:
 
     def _scenarios(self, place: Place, scenario_entry: Mapping[str, Any], variables: Variables) -> Iterator[Scenario]:
         raw = self.fixtures.apply(scenario_entry, place)
-        base = raw.get("id") or _slug(raw["name"]) or f"scenario-{place[-1]}"
+        base = raw.get("id") or slug(raw["name"]) or f"scenario-{place[-1]}"
         body = {key: value for key, value in raw.items() if key not in ("cases", "matrix")}
         if "cases" not in raw and "matrix" not in raw:
             scenario = self._scenario(place, place, body, base, variables)
@@ -300,7 +300,7 @@ def _same_ids(suite: Suite) -> Iterator[Problem]:
             yield suite.document.problem(scenario.place, message)
 
 
-def _slug(name: str) -> str:
+def slug(name: str) -> str:
     """Return a name as an id that is easy to type: letters, digits and hyphens."""
     # Accents become plain letters: ids are typed on a command line.
     plain = unicodedata.normalize("NFKD", names_in(name)).encode("ascii", "ignore").decode().lower()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from svctoolkit.lexical import storable
+
 _TEXT = "text/plain; charset=utf-8"
 
 
@@ -15,8 +17,7 @@ class GatewayRefusal(Exception):
 
     def __init__(self, status: int, reason: str, position: int = -1, *, key: str = "") -> None:
         super().__init__(reason)
-        text = reason.encode("utf-8", "replace").decode()  # the reason may contain half of a surrogate pair
-        self.status, self.reason, self.position, self.key = status, text, position, key
+        self.status, self.reason, self.position, self.key = status, storable(reason), position, key
 
     def response(self) -> Response:
         headers = {"X-Content-Type-Options": "nosniff"}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.results import spread
 from svctoolkit.secrets import Masker
 from svctoolkit.server.store.record import Record, members
@@ -52,18 +53,7 @@ def _plain(value: Any, masker: Masker) -> Any:
     if isinstance(value, HttpRequest):
         body = value.body.decode("utf-8", "replace")
         value = {"method": value.method, "url": value.url, "headers": dict(value.headers), "body": body}
-    return value if isinstance(value, datetime) else _characters(mask_http(masker.mask(value)))
-
-
-def _characters(value: Any) -> Any:
-    """Return the value with a question mark for each half of a surrogate pair, which text columns cannot hold."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode()
-    if isinstance(value, dict):
-        return {_characters(name): _characters(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_characters(inner) for inner in value]
-    return value
+    return value if isinstance(value, datetime) else storable_all(mask_http(masker.mask(value)))
 
 
 def _series(name: str, values: list[Any]) -> Any:

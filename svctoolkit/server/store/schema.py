@@ -325,8 +325,3 @@ def _table(record: type[Record]) -> str:
 def marks(values: Iterable[Json]) -> str:
     """Return one question mark per value."""
     return ",".join("?" for _ in values)
-
-
-def storable(text: str) -> str:
-    """Return the text in a form that SQLite accepts: halves of surrogate pairs become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -7,6 +7,7 @@ from urllib.parse import unquote
 from starlette.requests import Request
 
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 from svctoolkit.server.web.json import decode_object, refuse
 
 #: Header with the test run of a request.
@@ -59,7 +60,8 @@ def _check_content_type(request: Request) -> None:
 
 def run_of(request: Request) -> str:
     """Return the run in the header of a request, or an empty string."""
-    return run_name(request.headers.get(RUN_HEADER, ""))
+    text = request.headers.get(RUN_HEADER)
+    return run_name(text) if text else ""
 
 
 def only_of(request: Request) -> frozenset[str] | None:
@@ -70,4 +72,4 @@ def only_of(request: Request) -> frozenset[str] | None:
 
 def run_name(text: str) -> str:
     """Return the stored form of a run's name: not too long, and without halves of surrogate pairs."""
-    return text[:_MAX_RUN].encode("utf-8", "replace").decode()
+    return storable(text[:_MAX_RUN])

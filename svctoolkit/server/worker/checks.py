@@ -6,11 +6,12 @@ import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from svctoolkit.lexical import storable
 from svctoolkit.pipeline.fates import check
 from svctoolkit.plans import Link, Verdict
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.block import Block
-from svctoolkit.server.store.schema import Received, Violation, storable
+from svctoolkit.server.store.schema import Received, Violation
 from svctoolkit.workspace import Workspace
 
 #: Limit per event: an event of megabytes may have any number of violations, and each is a row.

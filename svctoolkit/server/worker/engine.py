@@ -12,6 +12,7 @@ from time import monotonic
 from typing import NamedTuple, Protocol
 
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import Masker
 from svctoolkit.server.store.block import Block
@@ -20,7 +21,7 @@ from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.held import load_held, stored_runs
 from svctoolkit.server.store.memory import Memories
 from svctoolkit.server.store.retention import Pruner
-from svctoolkit.server.store.schema import BlockRow, Rejected, Webhook, storable
+from svctoolkit.server.store.schema import BlockRow, Rejected, Webhook
 from svctoolkit.server.store.work import Events, Work
 from svctoolkit.server.tracing import Traces
 from svctoolkit.server.worker.asked import Ask, Asked

@@ -12,13 +12,14 @@ from threading import Condition, Thread
 from typing import Any
 
 from svctoolkit.errors import StoreError
+from svctoolkit.lexical import storable
 from svctoolkit.pipeline.fates import PENDING, REPEATED, Fate, fate_after_plan, fate_at_routing
 from svctoolkit.pipeline.rules import needs_all
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.record import time_of
-from svctoolkit.server.store.schema import Received, Violation, storable
+from svctoolkit.server.store.schema import Received, Violation
 from svctoolkit.server.store.work import Chunk, Duplicate, Work
 from svctoolkit.server.worker.asked import Asked
 from svctoolkit.server.worker.checks import Checks

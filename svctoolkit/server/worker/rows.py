@@ -8,8 +8,9 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from svctoolkit.causes import cause_to_json
+from svctoolkit.lexical import storable
 from svctoolkit.server.store.record import time_of
-from svctoolkit.server.store.schema import Delivery, Fate, storable
+from svctoolkit.server.store.schema import Delivery, Fate
 from svctoolkit.server.store.work import SentRequest
 from svctoolkit.server.worker.backoff import Backoff
 from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Task

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 from svctoolkit.warehouse.loading.batch import Batch
 
 if TYPE_CHECKING:
@@ -224,4 +225,4 @@ def _strings(values: Sequence[Any]) -> pa.Array:
     try:
         return pa.array(values, pa.string())
     except UnicodeEncodeError:  # a lone surrogate
-        return pa.array([v if v is None else v.encode("utf-8", "replace").decode() for v in values], pa.string())
+        return pa.array([v if v is None else storable(v) for v in values], pa.string())

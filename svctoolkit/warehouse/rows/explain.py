@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.warehouse.providers import Provider
 from svctoolkit.warehouse.rows import own
 from svctoolkit.warehouse.rows.names import Names
@@ -57,7 +58,9 @@ class Explanation(Displayed):
             (c.table, c.name, c.type, c.column_type, json_text(c.value), c.path, "; ".join(c.reasons))
             for c in self.columns
         ]
-        return pd.DataFrame(lines, columns=["table", "column", "type", "column_type", "value", "path", "reasons"])
+        return pd.DataFrame(
+            storable_all(lines), columns=["table", "column", "type", "column_type", "value", "path", "reasons"]
+        )
 
     def __repr__(self) -> str:
         tables = ", ".join(row["table"] for row in self.rows) or "no table"

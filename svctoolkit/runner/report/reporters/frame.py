@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from svctoolkit.lexical import storable_all
 from svctoolkit.runner.attempts.outcome import Finished, Notice, Outcome
 from svctoolkit.runner.report.reporters import _data
 from svctoolkit.runner.report.reporters._contract import Output
@@ -49,7 +50,7 @@ class Frame:
         """Return one row per scenario so far."""
         import pandas as pd
 
-        return pd.DataFrame(self._rows, columns=list(COLUMNS))
+        return pd.DataFrame(storable_all(self._rows), columns=list(COLUMNS))
 
 
 reporter = Frame

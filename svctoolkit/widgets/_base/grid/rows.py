@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.display import quantity
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable_all
 from svctoolkit.pictures import column_bars
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def frame_of(data: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
     elif hasattr(data, "__arrow_c_stream__"):
         frame = _of_arrow(data)
     elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
-        frame = pd.DataFrame(list(data), columns=list(columns) or None)
+        frame = pd.DataFrame(storable_all(list(data)), columns=list(columns) or None)
     else:
         raise ConfigError(f"{type(data).__name__} has no rows; expected a frame, Arrow data, a result or a list")
     return frame.set_axis([str(name) for name in frame.columns], axis="columns")

@@ -1,0 +1,165 @@
+"""No event stops a command: half of an emoji, a NUL, huge numbers and other types, in every field of an event."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from svctoolkit import Workspace, yamlfile
+from svctoolkit.cli import main
+from svctoolkit.errors import ConfigError
+from svctoolkit.replay import chunk_runner, compare, replay
+
+ORDER = {
+    "type": "track", "event": "Order Completed", "userId": "u", "messageId": "m", "channel": "web",
+    "context": {"app": {"version": "1"}, "library": {"name": "js", "version": "1"}, "traits": {"email": "a@b.example"}},
+    "properties": {"order_id": "o", "revenue": 3, "products": [{"sku": "a"}]},
+    "timestamp": "2026-11-20T10:00:00Z", "originalTimestamp": "2026-11-20T10:00:00Z",
+}  # fmt: skip
+#: JavaScript's `"😀".slice(0, 1)` is half of a surrogate pair.
+VALUES = ["\ud83d", "a\udfff", "\0", "\x1b[31m", 10**400, -(10**30), [], None, True, {"\ud83d": "\ud83d"}, "", "|<b>\n"]
+NAMES = ["\ud83d", "", "a.b", "a\0b", "__proto__", "a[0]", "{{x}}"]
+WORKSPACE = """
+workspace: shop
+sources: {web: {type: web, destinations: [hook, mp, lake]}}
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/in"}, transformation: clean}
+  mp: {type: MP, config: {token: t, dataResidency: us}, simulate: simulated}
+  lake: {type: POSTGRES, config: {namespace: shop}}
+transformations: {clean: {language: javascript, code: "export function transformEvent(e) { e.x = 1; return e }"}}
+"""
+POLICIES = """
+policies:
+- no_personal: {destinations: [hook, mp], kinds: [email]}
+- agree: {on: order_id, values: [hook.properties.revenue, mp.properties.revenue], tolerance: 1%}
+- required: {event: Order Completed, at: {hook: [properties.revenue]}}
+- hosts: [hook.example, "*.mixpanel.com"]
+- sql: "select event_id from hook where properties.revenue < 0"
+"""
+VOLUME = "- volume: {per: destination, within: 5%, of: last_week}\n"
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(inner, (*path, key))
+    else:
+        yield path
+
+
+def odd_events() -> Iterator[dict[str, Any]]:
+    """Yield the order with each value in each place, and with each name in each object."""
+    for *owners, last in _leaves(ORDER):
+        for value in VALUES:
+            yield _changed(owners, last, value)
+    for owners in ([], ["properties"], ["context"], ["context", "traits"]):
+        for name in NAMES:
+            yield _changed(owners, name, {name: [name]})
+
+
+def _changed(owners: list[Any], name: Any, value: Any) -> dict[str, Any]:
+    event: Any = copy.deepcopy(ORDER)
+    inner = event
+    for owner in owners:
+        inner = inner[owner]
+    inner[name] = value
+    return event  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with odd events, and workspaces: with policies, with one about volumes too, and another version."""
+    lines = [json.dumps({"messageId": f"m{n}", **event}) for n, event in enumerate(odd_events())]
+    (tmp_path / "odd.ndjson").write_text("\n".join(lines))
+    (tmp_path / "plain.yaml").write_text(WORKSPACE)
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE + POLICIES)
+    (tmp_path / "volume.yaml").write_text(WORKSPACE + POLICIES + VOLUME)
+    (tmp_path / "new.yaml").write_text(WORKSPACE.replace("e.x = 1", "e.y = 1") + POLICIES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "replay odd.ndjson --stage send_to_destination=on --out out --history days.duckdb --html page.html",
+        "replay odd.ndjson --workspace volume.yaml --history days.duckdb --duckdb rows.duckdb --json",
+        "replay odd.ndjson --mask-personal --requests 20 --explain",
+        "replay odd.ndjson --workers 2 --out out",
+        "replay odd.ndjson --workspace new.yaml --before workspace.yaml --html page.html --duckdb rows.duckdb --json",
+        "trend odd.ndjson --format html",
+        "profile odd.ndjson --workspace volume.yaml --html page.html",
+        "lost odd.ndjson --workspace volume.yaml --html page.html --json",
+        "warehouse show --workspace volume.yaml --events odd.ndjson",
+        "warehouse export lake --workspace volume.yaml --events odd.ndjson",
+        "plan infer odd.ndjson -o plan",
+    ],
+)
+def test_a_command_reads_odd_events(project: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Code 1 is for breaches of policies. Code 3 would be an internal error, 4 an error of the user."""
+    code = main(command.split())
+
+    assert code in (0, 1), capsys.readouterr().err
+
+
+def test_an_inferred_plan_of_odd_events_can_be_read(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names and values that YAML cannot hold are not in it."""
+    assert main(["plan", "infer", "odd.ndjson", "-o", "plan"]) == 0
+    code = main(["plan", "check", "odd.ndjson", "--plan", "plan"])
+
+    assert code in (0, 1), capsys.readouterr().err
+
+
+def test_a_suite_recorded_from_odd_events_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Events that YAML cannot hold are skipped with their lines, and no two names lead to one id."""
+    made = main(["record", "odd.ndjson", "--workspace", "plain.yaml", "-o", "odd.suite.yaml"])
+    said = capsys.readouterr().err
+    ran = main(["run", "odd.suite.yaml"])
+
+    assert (made, ran) == (0, 0), said + capsys.readouterr().out
+    assert "skipped: odd.ndjson:1:1: half of a surrogate pair in a text, which YAML cannot hold" in said
+
+
+def test_frames_of_odd_events_can_be_made(project: Path) -> None:
+    """Frames, also of a comparison and of the tables in a warehouse. A half of a character is a question mark."""
+    before, after = Workspace.load(project / "workspace.yaml"), Workspace.load(project / "new.yaml")
+    done, other = replay("odd.ndjson", before, progress=False), compare("odd.ndjson", before, after, progress=False)
+    lake = done.warehouse("lake")
+
+    assert "?" in set(done.frame()["event_name"])
+    assert len(other.frame())
+    assert len(done.groups.frame())
+    assert len(lake.losses())
+    assert len(lake.schema())
+
+
+def test_another_engine_does_not_check_policies(project: Path) -> None:
+    """A chunk has no history to compare volumes with, and its rows have no breaches."""
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+
+    workspace = Workspace.load(project / "volume.yaml")
+    rows = chunk_runner(workspace, destinations=["hook"])(pa.RecordBatch.from_pylist([{"json": json.dumps(ORDER)}]))
+
+    assert rows.num_rows
+
+
+def test_yaml_with_half_of_a_character_is_never_written() -> None:
+    """PyYAML would write an escape that no parser accepts."""
+    with pytest.raises(ConfigError, match="half of a surrogate pair"):
+        yamlfile.dump({"name": "\ud83d"})
+
+
+@pytest.mark.parametrize("command", ["profile", "trend", "replay", "lost", "plan infer", "check", "run", "transform"])
+def test_a_name_that_no_file_can_have_is_an_error_of_the_user(
+    command: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is too long for the file system, or goes through a file."""
+    for name in ("a" * 300, "odd.ndjson/more"):
+        assert main([*command.split(), name]) == 4
+        assert "internal error" not in capsys.readouterr().err
