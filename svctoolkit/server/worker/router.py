@@ -352,7 +352,7 @@ def _heads(block: Block) -> Sequence[Head]:
 def _deciding(block: Block, head: Head) -> Hashable | None:
     """Return what alone decides the fates of an event at routing, unless a destination needs all of it.
 
-    None for an event with integrations of its own, and for members that are not text.
+    None for an event with its own integrations, and for members that are not text.
     """
     own = head.integrations
     every = own is None or (type(own) is dict and len(own) == 1 and own.get("All") is True)
