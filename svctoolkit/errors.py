@@ -43,6 +43,7 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit.json_types import Json
+from svctoolkit.lexical import storable
 
 if TYPE_CHECKING:  # would load msgspec, which the client SDK does not need
     from svctoolkit.causes import Refusal
@@ -63,8 +64,9 @@ class ToolkitError(Exception):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from html import escape
 
-        name, text = type(self).__name__, escape(str(self)).replace("\n", "<br>")
-        return {"text/plain": f"{name}: {self}", "text/html": f'<p role="alert"><b>✗ {name}:</b> {text}</p>'}
+        name, said = type(self).__name__, storable(str(self))
+        text = escape(said).replace("\n", "<br>")
+        return {"text/plain": f"{name}: {said}", "text/html": f'<p role="alert"><b>✗ {name}:</b> {text}</p>'}
 
 
 _MOST_NAMES = 5  # of variables in a warning

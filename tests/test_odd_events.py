@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from svctoolkit import Workspace, yamlfile
+from svctoolkit import CATALOGUE, DataPlane, Workspace, yamlfile
 from svctoolkit.cli import main
+from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay import chunk_runner, compare, replay
+from svctoolkit.lost.names import settings_of, workspace_of
+from svctoolkit.replay import chunk_runner, compare, count_requests, replay
 
 ORDER = {
     "type": "track", "event": "Order Completed", "userId": "u", "messageId": "m", "channel": "web",
@@ -24,6 +26,29 @@ ORDER = {
 #: JavaScript's `"😀".slice(0, 1)` is half of a surrogate pair.
 VALUES = ["\ud83d", "a\udfff", "\0", "\x1b[31m", 10**400, -(10**30), [], None, True, {"\ud83d": "\ud83d"}, "", "|<b>\n"]
 NAMES = ["\ud83d", "", "a.b", "a\0b", "__proto__", "a[0]", "{{x}}"]
+#: One of each type, for mappings that read other members.
+PERSON = {
+    "email": "a@b.example", "phone": "+4930123456", "name": "Ann", "address": {"city": "B", "country": "DE"},
+    "company": {"name": "X", "id": 1}, "birthday": "1990-01-01", "subscriptionState": "subscribed",
+}  # fmt: skip
+CONTEXT = {
+    "traits": PERSON,
+    "ip": "1.2.3.4",
+    "device": {"id": "d", "type": "ios"},
+    "page": {"url": "https://a.example"},
+}
+COMMON = {"userId": "u", "messageId": "m", "context": CONTEXT, "originalTimestamp": "2026-11-20T10:00:00Z"}
+OF_EACH_TYPE = [
+    {**COMMON, "type": "identify", "traits": PERSON},
+    {
+        **ORDER,
+        **COMMON,
+        "properties": {**ORDER["properties"], "currency": "EUR", "total": 3, "url": "https://a.example"},
+    },
+    {**COMMON, "type": "group", "groupId": "g", "traits": PERSON},
+    {**COMMON, "type": "page", "name": "Home", "properties": {"url": "https://a.example", "title": "t"}},
+    {**COMMON, "type": "alias", "previousId": "old"},
+]
 WORKSPACE = """
 workspace: shop
 sources: {web: {type: web, destinations: [hook, mp, lake]}}
@@ -56,14 +81,14 @@ def odd_events() -> Iterator[dict[str, Any]]:
     """Yield the order with each value in each place, and with each name in each object."""
     for *owners, last in _leaves(ORDER):
         for value in VALUES:
-            yield _changed(owners, last, value)
+            yield _changed(ORDER, owners, last, value)
     for owners in ([], ["properties"], ["context"], ["context", "traits"]):
         for name in NAMES:
-            yield _changed(owners, name, {name: [name]})
+            yield _changed(ORDER, owners, name, {name: [name]})
 
 
-def _changed(owners: list[Any], name: Any, value: Any) -> dict[str, Any]:
-    event: Any = copy.deepcopy(ORDER)
+def _changed(of: Any, owners: list[Any], name: Any, value: Any) -> dict[str, Any]:
+    event: Any = copy.deepcopy(of)
     inner = event
     for owner in owners:
         inner = inner[owner]
@@ -147,6 +172,63 @@ def test_another_engine_does_not_check_policies(project: Path) -> None:
     rows = chunk_runner(workspace, destinations=["hook"])(pa.RecordBatch.from_pylist([{"json": json.dumps(ORDER)}]))
 
     assert rows.num_rows
+
+
+def test_no_mapping_fails_on_an_odd_event() -> None:
+    """It accepts the event or refuses it for a reason about the event, alone and in batches with others."""
+    values = ["\ud83d", 10**400, {}, [[]], None, {"a": {"b": [1]}}]
+    events = [_changed(of, o, n, value) for of in OF_EACH_TYPE for *o, n in _leaves(of) for value in values]
+    events = [{**event, "messageId": f"m{number}"} for number, event in enumerate(events)]
+    for type in CATALOGUE:
+        workspace = Workspace("shop")
+        workspace.destination("d", type, config=settings_of(type))
+        faults = [
+            g.after for g in replay(events, workspace, rows=False, progress=False).groups if "failed on" in g.after
+        ]
+
+        assert not faults, type
+        if not definitions.get(type).sent_by_server:
+            count_requests(events, workspace, destinations=["d"])
+
+
+def _rows(held: Any) -> dict[str, int]:
+    return {name: len(table) for name, table in held.tables.items()}
+
+
+@pytest.mark.parametrize(
+    "type", ["am", "braze", "customerio", "hs", "iterable", "klaviyo", "mp", "posthog", "tiktok_ads"]
+)
+def test_a_simulated_destination_takes_odd_events(type: str, tmp_path: Path) -> None:
+    """It accepts or refuses each event as any other, and what it holds survives a restart."""
+    workspace = workspace_of([type], "simulated")
+    (key,) = workspace.destinations
+    workspace.source("web", destinations=[key])
+    with DataPlane(workspace, listen=False, store=tmp_path / "events.db") as plane:
+        for number, event in enumerate(odd_events()):
+            plane.send({**event, "messageId": f"m{number}"}, source="web")
+        plane.drain(120)
+        reasons, held = [fate.reason for fate in plane.fates], _rows(plane.held(key))
+    with DataPlane(workspace, listen=False, store=tmp_path / "events.db") as plane:
+        assert _rows(plane.held(key)) == held
+
+    assert len(reasons) > 150
+    assert not [reason for reason in reasons if "bug" in reason]
+
+
+def test_half_of_a_character_is_shown_as_a_question_mark() -> None:
+    """In notebooks: Jupyter cannot send it, and would show nothing."""
+    workspace = Workspace.loads(WORKSPACE)
+    event = {**ORDER, "event": "Order \ud83d", "properties": {"\ud83d": ["\ud83d"]}}
+    with DataPlane(workspace, listen=False) as plane:
+        plane.send(event, source="web")
+        plane.drain(60)
+        shown = [plane.received[0], plane.delivered[0], plane.fates[0], replay([event], workspace, progress=False)]
+        shown.append(ConfigError("no event is named '\ud83d'"))
+        bundles = [item._repr_mimebundle_() for item in shown]
+
+    for bundle in bundles:
+        assert "?" in bundle["text/html"].encode().decode()
+        bundle["text/plain"].encode()
 
 
 def test_yaml_with_half_of_a_character_is_never_written() -> None:

@@ -17,7 +17,7 @@ from svctoolkit.destinations._settings import DynamicSettings, Settings, Unquote
 from svctoolkit.errors import MappingError, ToolkitError, UnsupportedEvent, is_survivable
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.json_types import Json
-from svctoolkit.mapping import HalfCharacter
+from svctoolkit.mapping import HalfCharacter, HugeNumber
 
 Sends: TypeAlias = Payload | Iterable[Payload]
 
@@ -83,6 +83,8 @@ class DestinationMapping:
             raise
         except UnicodeEncodeError as error:
             raise HalfCharacter(event.raw) from error
+        except OverflowError as error:
+            raise HugeNumber(event.raw) from error
         except BaseException as error:  # a bug in the mapping, or an event that it does not expect
             if not is_survivable(error):
                 raise

@@ -8,6 +8,7 @@ from typing import Literal
 
 from svctoolkit.display._style import PICTURE_STYLE, STYLE
 from svctoolkit.display._tools import with_tools
+from svctoolkit.lexical import storable
 
 #: The meaning of a message or pill; each has a sign and a colour.
 Kind = Literal["ok", "info", "warning", "error", "plain"]
@@ -38,7 +39,7 @@ def page(*blocks: object) -> Html:
 
 def fragment(*blocks: object) -> Html:
     """The parts stacked, for a web page that loads `STYLE` from a separate file."""
-    return Html(f'<div class="svc">{join(blocks)}</div>')
+    return Html(storable(f'<div class="svc">{join(blocks)}</div>'))  # also half of an emoji, which UTF-8 cannot hold
 
 
 def heading(title: object) -> Html:
@@ -76,7 +77,7 @@ def bundle(html: str, text: str) -> dict[str, str]:
 
     It has no JSON, which JupyterLab would show instead of the HTML. The HTML is a plain `str`: marimo refuses others.
     """
-    return {"text/plain": text, "text/html": str(with_tools(html))}
+    return {"text/plain": storable(text), "text/html": str(with_tools(html))}
 
 
 def quantity(number: int, thing: str) -> str:

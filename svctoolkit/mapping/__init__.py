@@ -79,6 +79,7 @@ from svctoolkit.mapping.people import (
 )
 from svctoolkit.mapping.refusals import (
     HalfCharacter,
+    HugeNumber,
     LookupFailed,
     Misconfigured,
     Misfit,
@@ -138,6 +139,7 @@ __all__ = [
     "Converter",
     "ExternalId",
     "HalfCharacter",
+    "HugeNumber",
     "Leaf",
     "LookupFailed",
     "Misconfigured",

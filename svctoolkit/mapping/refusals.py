@@ -37,6 +37,7 @@ from svctoolkit.json_types import Json
 
 _UNKNOWN: Any = object()
 _HALF = re.compile("[\ud800-\udfff]")
+_HUGE = 1e300  # a product with a few more digits does not fit
 
 
 class WrongValue(ValueError):
@@ -60,8 +61,8 @@ class HalfCharacter(MappingError):
 
     def __init__(self, event: Json) -> None:
         """The first such text in `event`, or else a setting."""
-        for field, value in _texts(event, ""):
-            if _HALF.search(value):
+        for field, value in _leaves(event, ""):
+            if isinstance(value, str) and _HALF.search(value):
                 shown = json_value(value)
                 refusal = Refusal("misfit", field=field, expected=self.expected, value=shown, case="surrogate")
                 break
@@ -70,14 +71,31 @@ class HalfCharacter(MappingError):
         super().__init__(refusal)
 
 
-def _texts(value: Any, at: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a JSON value with their dotted paths."""
+class HugeNumber(MappingError):
+    """A number is too large to calculate with: in JSON, integers may have any number of digits."""
+
+    expected = "a number that fits"
+
+    def __init__(self, event: Json) -> None:
+        """The first such number in `event`, or else a product of numbers."""
+        for field, value in _leaves(event, ""):
+            if type(value) in (int, float) and not -_HUGE < value < _HUGE:
+                shown = json_value(value)
+                refusal = Refusal("misfit", field=field, expected=self.expected, value=shown, case="number-range")
+                break
+        else:
+            refusal = Refusal("fault", why="a total is too large for a number", case="number-range")
+        super().__init__(refusal)
+
+
+def _leaves(value: Any, at: str) -> Iterator[tuple[str, Any]]:
+    """Yield the texts, numbers and other scalars of a JSON value with their dotted paths."""
     waiting = [(at, value)]
     while waiting:
         at, value = waiting.pop()
-        if isinstance(value, str):
+        if not isinstance(value, (dict, list)):
             yield at, value
-        elif isinstance(value, (dict, list)):
+        else:
             members = value.items() if isinstance(value, dict) else enumerate(value)
             waiting += [(f"{at}.{key}" if at else str(key), item) for key, item in reversed(list(members))]
 

@@ -194,7 +194,11 @@ def leading_number(value: Json) -> int | float | None:
     """
     if isinstance(value, str):
         value = lexical.leading_number(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float))
+        or (type(value) is float and not math.isfinite(value))
+    ):
         return None
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e21 else value
 

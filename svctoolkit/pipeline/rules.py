@@ -167,8 +167,9 @@ def _by_conversions(event: Mapping[str, Any], config: Mapping[str, Any]) -> str:
     """Apply `listOfConversions`, which restricts the names of track events."""
     rows = config.get("listOfConversions")
     listed = _names(_rows(rows), "conversions") if rows else ()
-    if listed and event.get("event") not in listed:
-        return f"the destination does not accept events named {event.get('event')!r}: it is not in listOfConversions"
+    name = event.get("event")
+    if listed and not (isinstance(name, str) and name in listed):
+        return f"the destination does not accept events named {name!r}: it is not in listOfConversions"
     return ""
 
 

@@ -33,6 +33,9 @@ def together(
     source: Source | None,
 ) -> Iterator[SharedRequests]:
     """Return the requests of the events at a destination, in calls of up to `jobs` jobs. Each event has a context."""
+    if route.mapping is None:
+        yield from (SharedRequests("refused", (n,), n, error=route.unmapped) for n in range(len(events)))
+        return
     stages = Stages(dest_transform=not route.at_router)
     transformed = run_many(events, route, stages, sender, contexts, source)
     waiting: list[tuple[int, Mapping[str, Any]]] = []

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from svctoolkit.delivery import Answer as RecorderAnswer
 from svctoolkit.delivery import Recorder, Transport
 from svctoolkit.delivery.faults import FaultInjector, Faults, FaultState
@@ -47,6 +45,7 @@ from svctoolkit.server.tracing import Traces
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
+from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.requests import RUN_HEADER
 from svctoolkit.server.worker import Backoff, Engine, Knobs
 from svctoolkit.simulations import Level, SimulatedServer
@@ -243,7 +242,7 @@ class DataPlane(View):
         headers = {"authorization": f"Basic {login}", "content-type": "application/json"}
         if run:
             headers[RUN_HEADER] = run
-        return self.ingest("POST", "/v1/batch", headers=headers, body=msgspec.json.encode({"batch": batch}))
+        return self.ingest("POST", "/v1/batch", headers=headers, body=encode({"batch": batch}))
 
     # Any: JSON, or the bytes of any body
     def send_webhook(

@@ -31,6 +31,7 @@ import msgspec
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.answers import Values, filler
 from svctoolkit.simulations.formats import FORMATS, Format, is_filled
+from svctoolkit.simulations.json_text import text_of
 from svctoolkit.simulations.measures import MEASURES, OF_CONTAINERS, Measure, cut_texts
 from svctoolkit.simulations.paths import REMOVED, SEVERAL, convert, getter, selector, steps_of
 
@@ -197,19 +198,15 @@ def _condition(check: Check, limit: Limit, words: Words) -> _Condition:
         return lambda value, _: FINE if has_form(value) else value
     if check.among is not None:
         values, expected = frozenset(limit) if isinstance(limit, list) else frozenset(), check.among
-        return lambda value, _: FINE if (_text(value) in values) is expected else value
+        return lambda value, _: FINE if (text_of(value) in values) is expected else value
     if check.matches:
         pattern = re.compile(check.matches)
-        return lambda value, _: FINE if pattern.fullmatch(_text(value)) else value
+        return lambda value, _: FINE if pattern.fullmatch(text_of(value)) else value
     return lambda value, _: value or FINE
 
 
 def _is_given(value: Json) -> bool:
     return value is not None
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def check_problem(check: Check, bound: Limit, words: Words) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from svctoolkit.json_types import Json
+from svctoolkit.simulations.json_text import text_of
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,5 +52,5 @@ class Change(Loss, frozen=True, kw_only=True):
 
 
 def _short(value: Json) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = text_of(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -6,20 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias
 
-import msgspec
-
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.formats import moment
-
-_encoder = msgspec.json.Encoder()
+from svctoolkit.simulations.json_text import encode, text_of
 
 
 def json_size(value: Json) -> int:
     """Return the bytes of a value as compact JSON."""
-    try:
-        return len(_encoder.encode(value))
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return len(str(value).encode("utf-8", "replace"))
+    return len(encode(value))
 
 
 def depth(value: Json, *, lists: bool = True) -> int:
@@ -90,7 +84,7 @@ Measure: TypeAlias = Callable[[Json, datetime], float]
 
 
 def _bytes(value: Json) -> int:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    text = text_of(value)
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 

@@ -11,13 +11,14 @@ from svctoolkit.json_types import Json
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.checks import FINE, Confidence, Effect, ReadyCheck
+from svctoolkit.simulations.json_text import text_of
 from svctoolkit.simulations.levels import Level
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import About, Response, events_of
 from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.rulebook import Rulebook
 from svctoolkit.simulations.rules import LOSSES, Rule
-from svctoolkit.simulations.tables.rows import Cause, FoldKey, Row, text_of
+from svctoolkit.simulations.tables.rows import Cause, FoldKey, Row
 from svctoolkit.simulations.tables.table import Table
 
 

@@ -49,6 +49,7 @@ ABOUT = {
     "display": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
     "displayed": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
     "errors": ["tests/test_front_door.py", "tests/test_failures.py", "tests/test_cli.py"],
+    "durations": ["tests/suites/test_options.py", "tests/test_forward.py"],
     "events": ["tests/test_events.py", "tests/data_plane/test_any_event.py"],
     "git": ["tests/suites/test_inputs.py", "tests/mutation/test_ratchet.py"],
     "inputs": ["tests/suites/test_inputs.py"],

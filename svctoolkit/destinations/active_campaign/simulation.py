@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import msgspec
-
 from svctoolkit.json_types import Json
-from svctoolkit.simulations import Request, Response, Row, Simulation, Visit, header, object_at, objects
+from svctoolkit.simulations import Request, Response, Row, Simulation, Visit, header, json_text, object_at, objects
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.credentials import text
 
@@ -109,8 +107,8 @@ def track(visit: Visit, request: Request) -> Response:
     """Keep an event of the visitor with an e-mail address."""
     form = request.object
     try:
-        visitor = msgspec.json.decode(text(form.get("visit")))
-    except msgspec.DecodeError:
+        visitor = json_text.decode(text(form.get("visit")))
+    except ValueError:
         visitor = {}
     owner = visit.find(CONTACTS, {"email": object_at({"visit": visitor}, "visit").get("email")})
     data = {"eventdata": form["eventdata"]} if "eventdata" in form else {}

@@ -12,6 +12,8 @@ import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload, Settings
 from svctoolkit.destinations._batches import alone
+from svctoolkit.destinations._payload import json_bytes
+from svctoolkit.json_types import Json
 
 _ALONE, _TOGETHER = "/2/httpapi", "/batch"
 _LIMIT = 1000
@@ -19,13 +21,13 @@ _LIMIT = 1000
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """Merge events of one user; groups, aliases and jobs that must be sent alone get their own requests."""
-    users: dict[tuple[str, Any], list[MappedJob]] = {}
+    users: dict[tuple[str, bytes], list[MappedJob]] = {}
     for job in jobs:
         events = _events(job)
         if events is None or job.stands_alone:
             yield alone(job)
         else:
-            users.setdefault((job.payloads[0].endpoint, _user(events)), []).append(job)
+            users.setdefault((job.payloads[0].endpoint, json_bytes(_user(events))), []).append(job)
     for members in users.values():
         yield from (_together(members[at : at + _LIMIT]) for at in range(0, len(members), _LIMIT))
 
@@ -37,7 +39,8 @@ def _events(job: MappedJob) -> list[dict[str, Any]] | None:
     return [event for payload in job.payloads for event in (payload.json or {}).get("events", ())]
 
 
-def _user(events: Sequence[dict[str, Any]]) -> Any:
+def _user(events: Sequence[dict[str, Any]]) -> Json:
+    """Return the user of the first event, which may send anything as an id."""
     return events[0].get("user_id") or events[0].get("device_id")
 
 

@@ -10,10 +10,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from svctoolkit.json_types import Json
-from svctoolkit.simulations import Broken, Fold, Request, Response, Simulation, Visit, filled, object_at, objects
+from svctoolkit.simulations import (
+    Broken,
+    Fold,
+    Request,
+    Response,
+    Simulation,
+    Visit,
+    filled,
+    json_text,
+    object_at,
+    objects,
+)
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import is_number
 
@@ -146,8 +155,8 @@ def _keep(visit: Visit, event: dict[str, Any], place: int) -> None:
 def _listed(request: Request, name: str) -> list[dict[str, Any]]:
     """Return the objects in a field of a form: a JSON list or object."""
     try:
-        value = msgspec.json.decode(str(request.object.get(name)))
-    except msgspec.DecodeError:
+        value = json_text.decode(str(request.object.get(name)))
+    except ValueError:
         value = []
     return objects(value if isinstance(value, list) else [value])
 

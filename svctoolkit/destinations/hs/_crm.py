@@ -7,8 +7,8 @@ from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import Row, Visit, objects
+from svctoolkit.simulations.json_text import text_of
 from svctoolkit.simulations.operations import unset
-from svctoolkit.simulations.tables.rows import text_of
 
 CONTACTS, OBJECTS = "profiles", "objects"
 _TYPES = {"contact": "contacts", "company": "companies", "deal": "deals", "ticket": "tickets"}

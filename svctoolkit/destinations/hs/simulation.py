@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from svctoolkit.destinations.hs import _crm
 from svctoolkit.destinations.hs._crm import CONTACTS, OBJECTS, find, shown, table_of, type_of
 from svctoolkit.json_types import Json
@@ -19,6 +17,7 @@ from svctoolkit.simulations import Fold, Request, Response, Row, Simulation, Vis
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.credentials import Credentials, bearer, same_headers, text
 from svctoolkit.simulations.formats import is_email, is_filled
+from svctoolkit.simulations.json_text import text_of
 
 _bearer: Credentials = bearer("accessToken")
 
@@ -161,7 +160,7 @@ def _refusal(visit: Visit, kind: str, action: str, inputs: list[dict[str, Any]])
             rule, error = _invalid(visit, name, value)
             if rule and visit.report_each(rule, table, inputs, value=name):
                 problem = [{"isValid": False, "message": error, "error": _ERRORS[rule], "name": name}]
-                listed = msgspec.json.encode(problem).decode()
+                listed = text_of(problem)
                 return visit.answer("refused", message=f"Property values were not valid: {listed}")
     return _conflict(visit, inputs) if action == "create" else None
 

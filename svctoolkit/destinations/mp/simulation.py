@@ -12,13 +12,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from svctoolkit.json_types import Json
-from svctoolkit.simulations import Fold, Request, Response, Row, Simulation, Visit, basic, basic_login, objects
+from svctoolkit.simulations import (
+    Fold,
+    Request,
+    Response,
+    Row,
+    Simulation,
+    Visit,
+    basic,
+    basic_login,
+    json_text,
+    objects,
+)
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import moment
-from svctoolkit.simulations.tables.rows import text_of
+from svctoolkit.simulations.json_text import encode, text_of
 
 
 def _is_authentic(config: Mapping[str, Any], request: Request) -> bool:
@@ -199,7 +208,7 @@ def _posted(request: Request) -> list[dict[str, Any]]:
     body = request.body
     if isinstance(body, dict) and isinstance(body.get("data"), str):
         try:
-            body = msgspec.json.decode(body["data"] if body["data"][:1] in "[{" else base64.b64decode(body["data"]))
+            body = json_text.decode(body["data"] if body["data"][:1] in "[{" else base64.b64decode(body["data"]))
         except ValueError:
             body = []
     return objects(body if isinstance(body, list) else [body])
@@ -232,7 +241,7 @@ def export(visit: Visit, request: Request) -> Response:
     first, last = request.query.get("from_date", ""), request.query.get("to_date", "9999")
     rows = [row.values for row in visit.tables[EVENTS].rows.values()]
     chosen = [values for values in rows if not _day(values["time"]) or first <= _day(values["time"]) <= last]
-    lines = [msgspec.json.encode({"event": values["name"], "properties": values["properties"]}) for values in chosen]
+    lines = [encode({"event": values["name"], "properties": values["properties"]}) for values in chosen]
     return Response(200, b"\n".join(lines).decode())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import Request, Response, Simulation, Visit, object_at, objects
 from svctoolkit.simulations import operations as op
-from svctoolkit.simulations.tables.rows import text_of
+from svctoolkit.simulations.json_text import text_of
 
 simulation = Simulation("PostHog", facts=Path(__file__).with_name("facts.yaml"))
 PERSONS = simulation.table("profiles", ids=("distinct_id",))

@@ -36,12 +36,14 @@ from svctoolkit.destinations.tiktok_ads._tables import (
     hash_each_email,
 )
 from svctoolkit.events import Event
+from svctoolkit.json_types import Json
 from svctoolkit.mapping import (
     TIME,
     TIME_EXAMPLE,
     Misconfigured,
     Misfit,
     NotConfigured,
+    WrongValue,
     as_object,
     compact,
     event_name,
@@ -51,6 +53,8 @@ from svctoolkit.mapping import (
 from svctoolkit.mapping.table import getter
 from svctoolkit.secrets import Secret
 
+#: where members of the user come from, unless the event's properties have them
+_TRAITS = {"email": "context.traits.email", "phone_number": "context.traits.phone", "external_id": "userId"}
 #: by the event's name in lower case
 _EVENTS = {
     "product added to wishlist": "AddToWishlist",
@@ -196,14 +200,26 @@ def _contents_2(event: Event) -> list[Any] | None:
     return [ITEM_2(item) for item in products if isinstance(item, dict)] if isinstance(products, list) else []
 
 
+def _hashed(user: Mapping[str, Json], own: Mapping[str, Json], key: str, times: int) -> Json:
+    """Return a member of the user, hashed as often as events are sent. Raises `Misfit`."""
+    value, given = user[key], as_object(own.get("user")).get(key)
+    try:
+        for _ in range(times):
+            value = (hash_each_email if key == "email" else hash_each).of(value)
+    except WrongValue as error:
+        field = f"properties.context.user.{key}" if user[key] is given else _TRAITS[key]
+        raise Misfit(field, error.expected, user[key], case=error.case) from error
+    return value
+
+
 def _version_1(event: Event, settings: TikTokSettings, times_hashed: int) -> dict[str, Any]:
     """Return the event, with `properties.context` and additional data from the event's context."""
     own = as_object(event.properties.get("context"))
     user = {**as_object(own.get("user")), **USER_1(event)}
     if settings.hash_user_properties:
         for key, times in (("email", times_hashed), ("phone_number", times_hashed), ("external_id", 1)):
-            for _ in range(times if key in user else 0):
-                user[key] = (hash_each_email if key == "email" else hash_each).of(user[key])
+            if key in user:
+                user[key] = _hashed(user, own, key, times)
     context = {key: value for key, value in own.items() if key != "userAgent"} | {**CONTEXT_1(event), "user": user}
     if callback := _callback(event.raw):
         context["ad"] = {**as_object(own.get("ad")), "callback": callback}

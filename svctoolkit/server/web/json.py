@@ -53,7 +53,7 @@ def encode(value: Json) -> bytes:
     """Return `value` as JSON in UTF-8. Numbers that JSON cannot represent become null, lone surrogates are escaped."""
     try:
         return _ENCODER.encode(value)
-    except UnicodeEncodeError:
+    except (UnicodeEncodeError, OverflowError):  # half of a character, an integer of more than 64 bits
         plain = json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
         return json.dumps(plain, separators=(",", ":")).encode()
 

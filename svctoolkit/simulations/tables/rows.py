@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from svctoolkit.json_types import Json
+from svctoolkit.simulations.json_text import text_of
 
 #: the name of an id and its value, as text
 Key: TypeAlias = tuple[str, ...]
@@ -109,8 +110,3 @@ class Cause:
     """The record that is being handled: why the rows of a server change."""
 
     record: Mapping[str, Json] = field(default_factory=dict)
-
-
-def text_of(value: Json) -> str:
-    """Return a value as a key: texts as they are, anything else as JSON."""
-    return value if type(value) is str else msgspec.json.encode(value).decode()

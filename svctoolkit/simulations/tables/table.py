@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from svctoolkit.json_types import Json
-from svctoolkit.simulations.tables.rows import Alias, Cause, Fold, FoldKey, Key, Row, TableType, text_of
+from svctoolkit.simulations.json_text import text_of
+from svctoolkit.simulations.tables.rows import Alias, Cause, Fold, FoldKey, Key, Row, TableType
 from svctoolkit.simulations.tables.spilled import Disk, Spilled
 
 #: the mappings of a table, and the types of their values
