@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from svctoolkit import CATALOGUE, DataPlane, Workspace, yamlfile
@@ -229,6 +232,37 @@ def test_half_of_a_character_is_shown_as_a_question_mark() -> None:
     for bundle in bundles:
         assert "?" in bundle["text/html"].encode().decode()
         bundle["text/plain"].encode()
+
+
+def test_values_of_pandas_and_numpy_are_sent_as_json() -> None:
+    """As in a frame: rows of `to_dict` have them, and dates and decimals are JSON as well."""
+    when = pd.Timestamp("2026-11-20T10:00:00Z")
+    values = {"int": np.int64(3), "float": np.float64(2.5), "when": when, "missing": pd.NA, "total": Decimal("4.5")}
+    event = {**ORDER, "timestamp": when, "properties": values}
+    workspace = Workspace("shop")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
+    workspace.source("web", destinations=["hook"])
+    with DataPlane(workspace, listen=False) as plane:
+        plane.send(event, source="web")
+        plane.drain(60)
+        sent = json.loads(plane.delivered[0].request.body)
+    (replayed,) = replay([event], workspace, progress=False).frame()["output"].dropna().map(json.loads)
+
+    assert sent["properties"] == replayed["body"]["JSON"]["properties"]
+    assert sent["properties"] == {"int": 3, "float": 2.5, "when": "2026-11-20T10:00:00.000Z", "total": 4.5}
+    assert sent["timestamp"] == "2026-11-20T10:00:00.000Z"
+
+
+def test_an_event_that_contains_itself_is_rejected() -> None:
+    """Like JSON that is nested too deeply; the other events are replayed."""
+    event: dict[str, Any] = {**ORDER, "properties": {"at": pd.Timestamp(0)}}
+    event["properties"]["self"] = event
+    workspace = Workspace("shop")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example"})
+    done = replay([event, ORDER], workspace, progress=False)
+
+    assert [reject.reason for reject in done.rejects] == ["nested too deeply; the maximum is 200 levels"]
+    assert done.counts == {"hook": {"delivered": 1}}
 
 
 def test_yaml_with_half_of_a_character_is_never_written() -> None:

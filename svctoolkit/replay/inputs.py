@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.events import MAX_DEPTH
+from svctoolkit.events.values import plain_event
 from svctoolkit.json_types import Json
 from svctoolkit.replay.formats import FORMATS, format_by_ending, format_of, left_out
 from svctoolkit.replay.records.arrow import Arrow, arrow_records, is_arrow
@@ -196,7 +198,13 @@ def _objects(chunk: Chunk, columns: Columns, lines: Lines) -> Iterator[Record | 
             except ValueError as error:
                 yield Reject(at, str(error), begin(item))
                 continue
-        yield columns.record(at, dict(value) if isinstance(value, Mapping) else value, source, repeats=repeats)
+        elif isinstance(item, Mapping):
+            try:
+                value = plain_event(item)
+            except RecursionError:
+                yield Reject(at, f"nested too deeply; the maximum is {MAX_DEPTH} levels", "")
+                continue
+        yield columns.record(at, value, source, repeats=repeats)
 
 
 class Frame:

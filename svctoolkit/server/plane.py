@@ -18,6 +18,7 @@ from svctoolkit.delivery import Recorder, Transport
 from svctoolkit.delivery.faults import FaultInjector, Faults, FaultState
 from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
+from svctoolkit.events.values import plain_event
 from svctoolkit.interrupts import uninterrupted
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Simulated, Warehouses
@@ -236,8 +237,11 @@ class DataPlane(View):
         return self._loop.submit(call(self.asgi, method, path, headers or {}, body)).result()
 
     def send(self, event: Mapping[str, Json] | Sequence[Mapping[str, Json]], *, source: str, run: str = "") -> Answer:
-        """Send one event or a batch of them to `/v1/batch` with the source's write key. Return the answer."""
-        batch = [event] if isinstance(event, Mapping) else list(event)
+        """Send one event or a batch of them to `/v1/batch` with the source's write key. Return the answer.
+
+        Values of pandas and numpy, dates and decimals are sent as JSON.
+        """
+        batch = [plain_event(one) for one in ([event] if isinstance(event, Mapping) else event)]
         login = base64.b64encode(f"{self.write_key(source)}:".encode()).decode()
         headers = {"authorization": f"Basic {login}", "content-type": "application/json"}
         if run:

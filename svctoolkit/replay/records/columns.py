@@ -11,8 +11,9 @@ from typing import Any
 from svctoolkit import events
 from svctoolkit.errors import ConfigError, InvalidMessageType, did_you_mean
 from svctoolkit.events import EVENT_TYPES, ROOTS, Event
+from svctoolkit.events.values import plain
 from svctoolkit.json_types import Json
-from svctoolkit.replay.records.cells import plain, put
+from svctoolkit.replay.records.cells import put
 from svctoolkit.replay.records.json_text import decode
 from svctoolkit.replay.records.record import Record, Reject, begin
 from svctoolkit.replay.records.warehouse import PRESET, Restorer

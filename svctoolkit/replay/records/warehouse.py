@@ -20,8 +20,9 @@ from pathlib import PurePath
 from typing import Any
 
 from svctoolkit.errors import ConfigError, did_you_mean
+from svctoolkit.events.values import moment, plain
 from svctoolkit.json_types import Json
-from svctoolkit.replay.records.cells import moment, plain, put
+from svctoolkit.replay.records.cells import put
 from svctoolkit.replay.records.json_text import decode
 from svctoolkit.warehouse.providers import PROVIDERS
 from svctoolkit.warehouse.rows.names import Names
