@@ -28,6 +28,7 @@ from svctoolkit.server.worker.task import Task
 from svctoolkit.url_secrets import mask_http
 
 _MOST = 500  # heads and responses that are kept
+_LONGEST_HEAD = 16_000  # bytes of a head that is kept
 _LENGTH = uuid4().hex  # in an encoded head: the length of the body
 _ENCODE = msgspec.json.Encoder().encode
 
@@ -154,6 +155,8 @@ class Express:
             key = _ENCODE(without_body)  # as text, because 1 equals true
         except Exception:  # noqa: BLE001 - it fails again in the usual way, which reports it
             return None
+        if len(key) > _LONGEST_HEAD:  # headers or parameters that an event has sent: kept, 500 could fill the memory
+            return self._encode(template, without_body, request, served)
         if key not in self._known:
             if len(self._known) >= _MOST:
                 self._known.clear()
