@@ -125,6 +125,33 @@ def test_check_fails_for_suites_that_cannot_be_run(shop: Path, capsys: pytest.Ca
     assert main(["check", "nowhere.yaml"]) == 4
 
 
+def test_check_says_that_a_file_is_a_suite(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Otherwise each of its keys would be an unknown key of a workspace."""
+    assert main(["check", "one.suite.yaml"]) == 4
+    assert "one.suite.yaml: a suite; give the workspace file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sources: {1: 2}", "1:14: '1' must be an object, not 2"),
+        ("destinations: {2: {type: WEBHOOK, config: {}, simulate: 3}}", "1:57: 'simulate' must be one of"),
+        (
+            "sources: {1: {type: web, destinations: [2]}}",
+            "1:41: item 1 of 'destinations' must be a string or an object",
+        ),
+    ],
+)
+def test_mistakes_below_keys_that_are_numbers_have_places(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A key is a text, also if it is written as a number, and is not an item of a list."""
+    (tmp_path / "workspace.yaml").write_text(text)
+
+    assert main(["check", str(tmp_path / "workspace.yaml")]) == 4
+    assert said in capsys.readouterr().err
+
+
 def test_doctor_finds_nothing_missing_where_the_tests_run(capsys: pytest.CaptureFixture[str]) -> None:
     """Versions, optional groups, code in both languages, and the store."""
     code = main(["doctor", "--trust-code"])

@@ -64,7 +64,7 @@ def misfits(data: Json, schema: Mapping[str, Json]) -> list[Misfit]:
     problems: list[Misfit] = []
     with without_collector():
         for problem in _validator(json.dumps(schema)).iter_errors(data):
-            problems += _explain(problem, schema)
+            problems += _explain(problem, schema, data)
             if len(problems) > 3 * MAX_PROBLEMS:
                 break
     return list(_without_echoes(problems))
@@ -85,11 +85,11 @@ def _validator(schema: str) -> Validator:
     return jsonschema_rs.validator_for(schema)
 
 
-def _explain(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
-    kind, path = problem.kind.name, list(problem.instance_path)
+def _explain(problem: _Error, schema: Mapping[str, Any], data: Json) -> Iterator[Misfit]:
+    kind, path = problem.kind.name, _path(problem, data)
     rule = _part(schema, problem.schema_path[:-1])
     if kind in ("anyOf", "oneOf"):
-        yield from _alternatives(problem, schema)
+        yield from _alternatives(problem, schema, data)
     elif kind in ("additionalProperties", "unevaluatedProperties"):
         properties = rule.get("properties", {})
         for name in problem.kind.value[: MAX_PROBLEMS + 1]:
@@ -105,15 +105,25 @@ def _explain(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
         yield Misfit(path, f"{_label(path)} {_demand(problem, rule, value)}")
 
 
-def _alternatives(problem: _Error, schema: Mapping[str, Any]) -> Iterator[Misfit]:
+def _path(problem: _Error, data: Json) -> list[str | int]:
+    """Return the path of a value. The validator cannot distinguish the key `"1"` from the second item of a list."""
+    path: list[str | int] = []
+    inner = data
+    for step in problem.instance_path:
+        path.append(step if isinstance(inner, list) else str(step))
+        inner = inner[step] if isinstance(inner, list) else inner.get(str(step)) if isinstance(inner, dict) else None
+    return path
+
+
+def _alternatives(problem: _Error, schema: Mapping[str, Any], data: Json) -> Iterator[Misfit]:
     """Explain the alternative that was most likely meant. If none has the value's type, list the allowed types."""
-    path = list(problem.instance_path)
+    path = _path(problem, data)
     branches: list[list[_Error]] = [list(b) for b in problem.kind.context if b]
-    wrong_kind = [e for b in branches for e in b if e.kind.name == "type" and list(e.instance_path) == path]
+    wrong_kind = [e for b in branches for e in b if e.kind.name == "type" and _path(e, data) == path]
     near = [b for b in branches if not any(e in b for e in wrong_kind)]
     if near:
         for inner in min(near, key=lambda b: (any(e.kind.name == "const" for e in b), len(b))):
-            yield from _explain(inner, schema)
+            yield from _explain(inner, schema, data)
     elif wrong_kind:
         types = [t for e in wrong_kind for t in e.kind.types]
         hidden = any(_part(schema, e.schema_path[:-1]).get("writeOnly") for e in wrong_kind)

@@ -31,6 +31,8 @@ def _run(args: argparse.Namespace) -> int:
     if file is None:
         where = args.file or "workspace.yaml"
         raise UsageError(f"{where}: no such file" + ("" if args.file else "; give a workspace FILE"))
+    if file.name.endswith((".suite.yaml", ".suite.yml")):
+        raise UsageError(f"{args.file}: a suite; give the workspace file, whose suites are checked with it")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         workspace = Workspace.load(file, environment=args.env)
