@@ -175,6 +175,8 @@ class Pool:
                 self._free.append(worker)
             else:
                 self._count -= 1
+            if closings != self._closings:
+                self._stop_starter()
             self._changed.notify()
 
     def close(self) -> None:
@@ -186,9 +188,13 @@ class Pool:
                     worker.end()
             self._count -= len(self._free)
             self._free.clear()
-            if self._starter is not None:
-                self._starter.shutdown(wait=False)
-                self._starter = None
+            self._stop_starter()
+
+    def _stop_starter(self) -> None:
+        """End the thread that starts workers, if there are none: with it, the kernel would end the busy ones."""
+        if self._starter is not None and not self._count:
+            self._starter.shutdown(wait=False)
+            self._starter = None
 
 
 def _end(started: Future[Worker]) -> None:
