@@ -128,7 +128,7 @@ def test_check_fails_for_suites_that_cannot_be_run(shop: Path, capsys: pytest.Ca
 def test_check_says_that_a_file_is_a_suite(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Otherwise each of its keys would be an unknown key of a workspace."""
     assert main(["check", "one.suite.yaml"]) == 4
-    assert "one.suite.yaml: a suite; give the workspace file" in capsys.readouterr().err
+    assert "one.suite.yaml is a suite: give its workspace file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_a_suite_recorded_from_odd_events_passes(project: Path, capsys: pytest.C
     ran = main(["run", "odd.suite.yaml"])
 
     assert (made, ran) == (0, 0), said + capsys.readouterr().out
-    assert "skipped: odd.ndjson:1:1: half of a surrogate pair in a text, which YAML cannot hold" in said
+    assert "skipped: odd.ndjson:1:1: a text contains half of a surrogate pair, which YAML cannot represent" in said
 
 
 def test_frames_of_odd_events_can_be_made(project: Path) -> None:

@@ -53,7 +53,7 @@ def report_rejects(rejects: Sequence[Reject]) -> bool:
     for reject in left_out[:_MOST_REJECTS]:
         _terminal.err(f"{reject.place}: {reject.reason}")
     if len(left_out) > _MOST_REJECTS:
-        _terminal.err(f"{len(left_out) - _MOST_REJECTS:,} more records are no events")
+        _terminal.err(f"{len(left_out) - _MOST_REJECTS:,} more records are not events")
     return report_unread(rejects)
 
 

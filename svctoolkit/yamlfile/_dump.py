@@ -21,7 +21,7 @@ class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[mi
 
 def _text(dumper: Any, text: str) -> Any:
     if storable(text) != text:  # PyYAML would write an escape that it refuses to read
-        raise ConfigError(f"{text[:100]!a} has half of a surrogate pair, which YAML cannot hold")
+        raise ConfigError(f"{text[:100]!a} contains half of a surrogate pair, which YAML cannot represent")
     style = "|" if "\n" in text else None if _stays_text(text) else "'"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 

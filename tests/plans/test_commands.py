@@ -347,4 +347,4 @@ def test_lines_that_are_no_events_are_named(
 
     said = capsys.readouterr().err
     assert "events.ndjson:6: invalid JSON" in said
-    assert "2 more records are no events" in said
+    assert "2 more records are not events" in said

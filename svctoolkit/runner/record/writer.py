@@ -92,14 +92,14 @@ def events_in(value: Json) -> list[ReceivedEvent]:
     return [ReceivedEvent(value)] if "type" in value else []
 
 
-def recordable(events: Iterable[ReceivedEvent], bad: list[Problem], where: str = "") -> list[ReceivedEvent]:
+def recordable(events: Iterable[ReceivedEvent], bad: list[Problem], where: str) -> list[ReceivedEvent]:
     """Return the events that a suite can hold; the others are added to `bad`."""
     kept = []
     for received in events:
         if storable_all(received.event) == received.event:
             kept.append(received)
         else:
-            bad.append(Problem("half of a surrogate pair in a text, which YAML cannot hold", where))
+            bad.append(Problem("a text contains half of a surrogate pair, which YAML cannot represent", where))
     return kept
 
 
