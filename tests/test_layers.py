@@ -12,10 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "svctoolkit"
-FOR_ALL = ("json_types", "displayed", "durations", "inputs", "lexical", "patterns")
+FOR_ALL = ("json_types", "displayed", "durations", "inputs", "json_codec", "lexical", "patterns")
 #: package or module -> what it may import in addition to itself and the common modules
 MAY_IMPORT = {
     "json_types": "",
+    "json_codec": "",
     "causes": "",
     "errors": "causes",
     "secrets": "errors",

@@ -13,8 +13,9 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from svctoolkit.causes import Refusal
-from svctoolkit.destinations._payload import Payload, json_bytes
+from svctoolkit.destinations._payload import Payload
 from svctoolkit.events import Event
+from svctoolkit.json_codec import encode_sorted
 from svctoolkit.json_types import Json
 from svctoolkit.mapping import javascript_text
 
@@ -77,7 +78,7 @@ def alone(job: MappedJob) -> Batch:
 
 def request_key(payload: Payload) -> bytes:
     """Return what must be equal for two requests to be merged: everything except the body."""
-    return json_bytes((payload.endpoint, payload.method, payload.headers, payload.params))
+    return encode_sorted((payload.endpoint, payload.method, payload.headers, payload.params))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class Merge:
 
     def key(self, job: MappedJob) -> bytes:
         """Return what must be equal for the items of two jobs to share a request."""
-        own = json_bytes(job.id) if self.honours_alone and job.stands_alone else b""
+        own = encode_sorted(job.id) if self.honours_alone and job.stands_alone else b""
         return self._key(job.payloads[0]) + own
 
     def batch(self, jobs: Sequence[MappedJob]) -> Batch:
@@ -143,7 +144,7 @@ class Merge:
         return Batch(ids, (shared.to_dict(),), batched=self.batched if len(jobs) > 1 else self.single)
 
     def _key(self, payload: Payload) -> bytes:
-        return request_key(payload) + json_bytes(self._rest(payload))
+        return request_key(payload) + encode_sorted(self._rest(payload))
 
     def _takes(self, payload: Payload) -> bool:
         if self.at not in payload.endpoint or (self.apart_with and self.apart_with in (payload.json or {})):
@@ -191,7 +192,7 @@ def chunks(
     number = length = 0
     for job in jobs:
         more = items(job)
-        bytes_ = len(json_bytes(more)) if size else 0
+        bytes_ = len(encode_sorted(more)) if size else 0
         if chunk and ((limit and number + len(more) > limit) or (size and length + bytes_ > size)):
             yield chunk
             chunk, number, length = [], 0, 0

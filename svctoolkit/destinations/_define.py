@@ -17,11 +17,11 @@ from svctoolkit.destinations._deletions.deletion import Deletion
 from svctoolkit.destinations._deletions.outcome import DeletionOutcome
 from svctoolkit.destinations._mapping import DestinationMapping, Handler, Sends
 from svctoolkit.destinations._outcomes import Delivery, Judge, Outcome, Reply, outcome_of_status
-from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations._settings import Settings, configure
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import CannotDelete, InvalidConfig, Problem, ToolkitError, UnknownName
 from svctoolkit.events import EVENT_TYPES, RECORD, Event, EventType
+from svctoolkit.json_codec import encode_sorted
 from svctoolkit.json_types import Json
 
 Function = TypeVar("Function", bound=Callable[..., Sends])
@@ -192,7 +192,7 @@ class DestinationType(Displayed):
         groups: dict[bytes, list[Job]] = {}
         for job in jobs:
             _, _, config = job
-            groups.setdefault(json_bytes(config), []).append(job)
+            groups.setdefault(encode_sorted(config), []).append(job)
         return [batch for members in groups.values() for batch in self._batches(members, clock, lookup)]
 
     def _batches(self, jobs: Sequence[Job], clock: str | datetime | None, lookup: Lookup | None) -> Iterable[Batch]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any
 from zlib import crc32
 
-import msgspec
-
 from svctoolkit import personal
 from svctoolkit.events import Event
 from svctoolkit.history.cells import Cell, FieldCount, Key, Part, merge_cells, merge_fields
 from svctoolkit.history.sketches import buckets, distinct
 from svctoolkit.history.values import KINDS, event_time, type_of
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable
 
@@ -107,7 +105,7 @@ class Collector:
     def begin(self, event: Mapping[str, Any]) -> None:
         """Note the first event of an input, which identifies it."""
         if not self._first:
-            self._first = blake2b(_text(event), digest_size=16).hexdigest()
+            self._first = blake2b(encode(event), digest_size=16).hexdigest()
 
     # Any: events
     def add(self, *events: Mapping[str, Any]) -> None:
@@ -195,14 +193,6 @@ def _version(owner: Json, name: str) -> str:
 def _number(event: Mapping[str, Any]) -> int:
     """Return a number that the event's id decides."""
     return crc32(str(event.get("messageId")).encode("utf-8", "replace"))
-
-
-# Any: events
-def _text(event: Mapping[str, Any]) -> bytes:
-    try:
-        return msgspec.json.encode(event, enc_hook=str)
-    except (UnicodeEncodeError, OverflowError):  # half of a surrogate pair, an integer of more than 64 bits
-        return json.dumps(event, default=str).encode()
 
 
 def _close(cell: Cell, counted: _Open, hide: Callable[[str], str]) -> Cell:

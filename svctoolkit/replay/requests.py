@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.events import check
+from svctoolkit.json_codec import encode
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.replay.engine.engine import time_of
 from svctoolkit.replay.engine.sides import select
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns
-from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.records.record import Record, Reject
 from svctoolkit.workspace import Workspace
 
@@ -140,7 +140,7 @@ def _add(count: RequestCount, pipeline: Pipeline, events: Sequence[Mapping[str, 
             count.events += len(item.events)
             count.requests += len(item.payloads)
             count.largest = max(count.largest, ceil(len(item.events) / len(item.payloads)))
-            count.bytes = max(count.bytes, *(len(encode(payload["body"])[0]) for payload in item.payloads))
+            count.bytes = max(count.bytes, *(len(encode(payload["body"])) for payload in item.payloads))
 
 
 def _line(count: RequestCount) -> str:

@@ -20,6 +20,7 @@ from svctoolkit.destinations import Context
 from svctoolkit.errors import ConfigError, StillWaiting
 from svctoolkit.events.values import plain_event
 from svctoolkit.interrupts import uninterrupted
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Simulated, Warehouses
 from svctoolkit.server import serving
@@ -46,7 +47,6 @@ from svctoolkit.server.tracing import Traces
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.gate import Gate
 from svctoolkit.server.web.in_process import Loop, call
-from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.requests import RUN_HEADER
 from svctoolkit.server.worker import Backoff, Engine, Knobs
 from svctoolkit.simulations import Level, SimulatedServer

@@ -17,10 +17,11 @@ from starlette.responses import Response
 from svctoolkit.delivery import Answer, Recorder
 from svctoolkit.errors import RequestError, UnknownName, UsageError
 from svctoolkit.events.builders import iso
+from svctoolkit.json_codec import encode
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.store.records import EVENTS, Filter, Records
 from svctoolkit.server.web.in_process import call
-from svctoolkit.server.web.json import convert, encode, refuse
+from svctoolkit.server.web.json import convert, refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import RUN_HEADER, read_object
 from svctoolkit.server.web.responses import Refusal, json_response

@@ -14,12 +14,13 @@ from starlette.routing import Route
 
 from svctoolkit.delivery import HttpRequest
 from svctoolkit.errors import RequestError, UnknownName, UsageError
+from svctoolkit.json_codec import encode
 from svctoolkit.pipeline import HeldChanges, read_request
 from svctoolkit.server.inspect.losses import LossItem
 from svctoolkit.server.inspect.parameters import only, settle, text_parameter
 from svctoolkit.server.store.held import save_held
 from svctoolkit.server.web.guard import Guard
-from svctoolkit.server.web.json import encode, refuse
+from svctoolkit.server.web.json import refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_body, read_object, run_name, run_of
 from svctoolkit.server.web.responses import Refusal, json_response

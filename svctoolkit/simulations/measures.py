@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Final, TypeAlias
 
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.formats import moment
-from svctoolkit.simulations.json_text import encode, text_of
+from svctoolkit.simulations.json_text import text_of
 
 
 def json_size(value: Json) -> int:

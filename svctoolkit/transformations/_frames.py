@@ -112,14 +112,6 @@ class ControlAnswer(msgspec.Struct):
     status: int = 0
 
 
-def encode(value: Json) -> bytes:
-    """Return JSON text. NaN and infinities become null, as in JavaScript."""
-    try:
-        return msgspec.json.encode(value)
-    except (UnicodeEncodeError, OverflowError):  # lone surrogates, integers over 64 bits
-        return json.dumps(value).encode()
-
-
 _Shape = TypeVar("_Shape", bound=msgspec.Struct)
 
 

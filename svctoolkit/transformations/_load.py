@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.transformations import standard
 from svctoolkit.transformations._channel import unreadable
@@ -24,7 +25,7 @@ from svctoolkit.transformations._contract import (
     Output,
     shorten,
 )
-from svctoolkit.transformations._frames import Answer, Request, Result, encode
+from svctoolkit.transformations._frames import Answer, Request, Result
 from svctoolkit.transformations._frames import event as decode_event
 from svctoolkit.transformations._integers import ALIKE, LONG, with_rounded
 from svctoolkit.transformations._pool import Pool, pool

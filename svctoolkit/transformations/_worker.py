@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.json_codec import encode
 from svctoolkit.transformations._channel import Channel, ClosedError, unreadable
 from svctoolkit.transformations._contract import Limits
-from svctoolkit.transformations._frames import Answer, LoadAnswer, Request, Unit, decode, encode
+from svctoolkit.transformations._frames import Answer, LoadAnswer, Request, Unit, decode
 from svctoolkit.transformations._memory import shared
 from svctoolkit.transformations._process import ANY_SIZE, Process
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from svctoolkit.json_codec import decode
 from svctoolkit.json_types import Json
-from svctoolkit.simulations import Request, Response, Row, Simulation, Visit, header, json_text, object_at, objects
+from svctoolkit.simulations import Request, Response, Row, Simulation, Visit, header, object_at, objects
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.credentials import text
 
@@ -107,7 +108,7 @@ def track(visit: Visit, request: Request) -> Response:
     """Keep an event of the visitor with an e-mail address."""
     form = request.object
     try:
-        visitor = json_text.decode(text(form.get("visit")))
+        visitor = decode(text(form.get("visit")))
     except ValueError:
         visitor = {}
     owner = visit.find(CONTACTS, {"email": object_at({"visit": visitor}, "visit").get("email")})

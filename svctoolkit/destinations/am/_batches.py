@@ -12,7 +12,7 @@ import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload, Settings
 from svctoolkit.destinations._batches import alone
-from svctoolkit.destinations._payload import json_bytes
+from svctoolkit.json_codec import encode_sorted
 from svctoolkit.json_types import Json
 
 _ALONE, _TOGETHER = "/2/httpapi", "/batch"
@@ -27,7 +27,7 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
         if events is None or job.stands_alone:
             yield alone(job)
         else:
-            users.setdefault((job.payloads[0].endpoint, json_bytes(_user(events))), []).append(job)
+            users.setdefault((job.payloads[0].endpoint, encode_sorted(_user(events))), []).append(job)
     for members in users.values():
         yield from (_together(members[at : at + _LIMIT]) for at in range(0, len(members), _LIMIT))
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from svctoolkit.json_codec import decode
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import (
     Broken,
@@ -19,7 +20,6 @@ from svctoolkit.simulations import (
     Simulation,
     Visit,
     filled,
-    json_text,
     object_at,
     objects,
 )
@@ -155,7 +155,7 @@ def _keep(visit: Visit, event: dict[str, Any], place: int) -> None:
 def _listed(request: Request, name: str) -> list[dict[str, Any]]:
     """Return the objects in a field of a form: a JSON list or object."""
     try:
-        value = json_text.decode(str(request.object.get(name)))
+        value = decode(str(request.object.get(name)))
     except ValueError:
         value = []
     return objects(value if isinstance(value, list) else [value])

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload
-from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations.braze._settings import BrazeSettings
 from svctoolkit.destinations.braze._users import UNBILLED
+from svctoolkit.json_codec import encode_sorted
 from svctoolkit.mapping import Missing, js_join
 
 _TRACK, _SUBSCRIPTIONS, _MERGES = "/users/track", "/v2/subscription/status/set", "/users/merge"
@@ -76,7 +76,7 @@ def _without_known(job: MappedJob, known: dict[bytes, dict[str, Any]]) -> Mapped
 def _fresh(item: Mapping[str, Any], known: dict[bytes, dict[str, Any]]) -> dict[str, Any]:
     """Return the new attributes of an entry; empty if there are none."""
     own = {name: item[name] for name in _IDENTITY if name in item}
-    earlier = known.setdefault(json_bytes(own), {})
+    earlier = known.setdefault(encode_sorted(own), {})
     others = {name: value for name, value in item.items() if name not in _IDENTITY}
     new = {name: value for name, value in others.items() if name in UNBILLED or earlier.get(name) != value}
     earlier.update(new)

@@ -10,8 +10,8 @@ import msgspec
 
 from svctoolkit.destinations import Batch, MappedJob, Payload
 from svctoolkit.destinations._batches import alone, chunks, request_key
-from svctoolkit.destinations._payload import json_bytes
 from svctoolkit.destinations.klaviyo._settings import KlaviyoSettings
+from svctoolkit.json_codec import encode_sorted
 from svctoolkit.mapping import javascript_text
 
 _LIMIT = 100
@@ -56,7 +56,7 @@ def _list_of(attributes: Mapping[str, Any]) -> list[Any]:
 
 def _key(subscription: Payload) -> bytes:
     """Return the key for batching: everything except the profiles."""
-    return request_key(subscription) + json_bytes(_with_profiles(_data(subscription), []))
+    return request_key(subscription) + encode_sorted(_with_profiles(_data(subscription), []))
 
 
 def _with_profiles(data: Mapping[str, Any], profiles: Sequence[Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from svctoolkit.json_codec import decode, encode
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import (
     Fold,
@@ -22,12 +23,11 @@ from svctoolkit.simulations import (
     Visit,
     basic,
     basic_login,
-    json_text,
     objects,
 )
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.formats import moment
-from svctoolkit.simulations.json_text import encode, text_of
+from svctoolkit.simulations.json_text import text_of
 
 
 def _is_authentic(config: Mapping[str, Any], request: Request) -> bool:
@@ -208,7 +208,7 @@ def _posted(request: Request) -> list[dict[str, Any]]:
     body = request.body
     if isinstance(body, dict) and isinstance(body.get("data"), str):
         try:
-            body = json_text.decode(body["data"] if body["data"][:1] in "[{" else base64.b64decode(body["data"]))
+            body = decode(body["data"] if body["data"][:1] in "[{" else base64.b64decode(body["data"]))
         except ValueError:
             body = []
     return objects(body if isinstance(body, list) else [body])

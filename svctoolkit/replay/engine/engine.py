@@ -18,6 +18,7 @@ from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context, Lookup
 from svctoolkit.events import Event
 from svctoolkit.history import Collector
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable
 from svctoolkit.pipeline import Passage, Route, Stages
@@ -28,7 +29,7 @@ from svctoolkit.replay.engine.policing import Police
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.inputs import records
 from svctoolkit.replay.records.columns import Columns
-from svctoolkit.replay.records.json_text import decode, encode
+from svctoolkit.replay.records.json_text import decode
 from svctoolkit.replay.records.record import Chunk, Record, Reject
 from svctoolkit.replay.records.sample import sample_of
 from svctoolkit.replay.review.accepted import Accepted
@@ -274,10 +275,10 @@ class Engine:
         """Return a value as JSON text, with secrets masked, and personal data if the job says so."""
         if self.job.personal:
             value = personal.replace(value, personal.mask)
-        # Masking JSON text is much faster than masking the value, but only works for plain JSON.
-        text, plainly = encode(value)
+        # Masking JSON text is much faster than masking the value, but only works without escapes of characters.
+        text = encode(value)
         for masker in maskers:
-            text = masker.mask_json(text) if plainly else encode(masker.mask(decode(text)))[0]
+            text = encode(masker.mask(decode(text))) if b"\\u" in text else masker.mask_json(text)
         return text.decode()
 
     def words(self, text: str, *maskers: Masker) -> str:

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 from svctoolkit.causes import text_template
 from svctoolkit.errors import ConfigError
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.replay.engine.ledger import Facts, Ledger
-from svctoolkit.replay.records.json_text import decode, encode
+from svctoolkit.replay.records.json_text import decode
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.review.review import Review
 from svctoolkit.replay.tally.differences import OFF, Outcome, difference
@@ -61,7 +62,7 @@ class _Book:
         return text
 
     def text(self, value: Json, *_: Masker) -> str:
-        return encode(value)[0].decode()
+        return encode(value).decode()
 
 
 def _events(blocks: Iterable[Columns]) -> dict[_Key, list[_Row]]:

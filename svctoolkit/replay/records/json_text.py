@@ -1,4 +1,4 @@
-"""Decode events from JSON text, and encode results as JSON text."""
+"""Decode events from JSON text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
 
 _decode = msgspec.json.Decoder().decode
-_encode = msgspec.json.Encoder().encode
 
 
 def decode(text: bytes) -> Json:
@@ -51,11 +50,3 @@ def _float(text: str) -> float:
 
 def _refuse_depth() -> NoReturn:
     raise ValueError(f"nested too deeply; the maximum is {MAX_DEPTH} levels")
-
-
-def encode(value: Json) -> tuple[bytes, bool]:
-    """Return the value as UTF-8 JSON, and whether it is unescaped. Lone surrogates make it pure ASCII."""
-    try:
-        return _encode(value), True
-    except (UnicodeEncodeError, OverflowError):
-        return json.dumps(value).encode(), False

@@ -11,8 +11,8 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from svctoolkit import patterns
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
-from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.records.sample import canonical, shape
 from svctoolkit.replay.tally.numbers import Numbers
 from svctoolkit.replay.tally.tally import MOST_VALUES, Group
@@ -117,7 +117,7 @@ def _matches(pattern: str, value: Json) -> bool:
 
 
 def _text(value: Json) -> str:
-    return value if isinstance(value, str) else encode(value)[0].decode()
+    return value if isinstance(value, str) else encode(value).decode()
 
 
 def _of_numbers(numbers: Numbers) -> Fingerprint:

@@ -13,8 +13,8 @@ from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
-from svctoolkit.replay.records.json_text import encode
 from svctoolkit.results.changes import Pairs
 
 #: Members that identify an element of a list.
@@ -44,7 +44,7 @@ def align(before: Sequence[Json], after: Sequence[Json]) -> Pairs:
 
 def _equal(before: Sequence[Any], after: Sequence[Any]) -> Pairs:
     """Pair equal elements; those at the same index first, so that elements that did not move do not seem to."""
-    old, new = [encode(item)[0] for item in before], [encode(item)[0] for item in after]
+    old, new = [encode(item) for item in before], [encode(item) for item in after]
     pairs = [(i, i) for i, (a, b) in enumerate(zip(old, new, strict=False)) if a == b]
     fixed = {i for i, _ in pairs}
     waiting: dict[bytes, deque[int]] = defaultdict(deque)

@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 
 from svctoolkit import json_types
 from svctoolkit.causes import Cause, Refusal, text_template
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Stages
-from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.tally.alignment import align
 from svctoolkit.results import ABSENT, EventResult
 from svctoolkit.results.changes import ORDER, Change, changes, general, unpaired
@@ -130,7 +130,7 @@ def _same_status(before: Outcome, after: Outcome) -> Difference:
     found: list[Change] = []
     if before.substance != after.substance:
         found.append(Change("error" if before.status == "failed" else "reason", before.reason, after.reason))
-    if encode(before.output)[0] != encode(after.output)[0]:
+    if encode(before.output) != encode(after.output):
         found += _changes(open_texts(before.output), open_texts(after.output))
     for rule in [*before.lost, *(rule for rule in after.lost if rule not in before.lost)]:
         if (rule in before.lost) != (rule in after.lost):

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from svctoolkit import personal
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.policies.paths import named_leaves
-from svctoolkit.replay.records.json_text import encode
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import Change
 from svctoolkit.results.texts import open_texts
@@ -37,7 +37,7 @@ def new_personal_data(change: Change, before: Sequence[Json]) -> list[str]:
     if not after:
         return []
     known = _plain_values(change.path, change.before) if change.before is not ABSENT else {}
-    text = encode(before)[0]
+    text = encode(before)
     return [kind for kind, values in after.items() if kind not in known and not _contains(text, values)]
 
 
@@ -48,7 +48,7 @@ def delivered_personal_data(output: Sequence[Json]) -> list[str]:
 
 
 def _contains(text: bytes, values: set[str]) -> bool:
-    return all(encode(value)[0].strip(b'"') in text for value in values)
+    return all(encode(value).strip(b'"') in text for value in values)
 
 
 def _plain_values(path: str, value: Json) -> dict[str, set[str]]:

@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 
 from svctoolkit.history import Part
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable
-from svctoolkit.replay.records.json_text import encode
 from svctoolkit.replay.records.record import Record, Reject
 from svctoolkit.replay.tally.because import Because
 from svctoolkit.replay.tally.flows import FlowCount, FlowSum, ShiftCount
@@ -158,7 +158,7 @@ class Group(msgspec.Struct):
 def _count_value(values: dict[str, int], value: Json) -> None:
     if value is ABSENT:
         return
-    text = encode(value)[0].decode()
+    text = encode(value).decode()
     if text in values or len(values) < MOST_VALUES:
         values[text] = values.get(text, 0) + 1
 

@@ -6,8 +6,8 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
+from svctoolkit.json_codec import encode
 from svctoolkit.server.web.closed import ClosedConnection
-from svctoolkit.server.web.json import encode
 from svctoolkit.server.worker import Engine
 
 #: Requests that wait for their latency at the same time; further ones are answered at once.

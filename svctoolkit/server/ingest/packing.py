@@ -13,9 +13,9 @@ from urllib.parse import parse_qs
 import msgspec
 from starlette.requests import Request
 
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.server.ingest.refusals import NO_FORM, NO_JSON, NO_MULTIPART, TOO_LARGE, GatewayRefusal
-from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.requests import ONLY_HEADER, RUN_HEADER
 
 #: A webhook as a source gets it: `method`, `url`, `proto`, `headers`, `body`, `query_parameters`.

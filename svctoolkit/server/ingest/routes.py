@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.events.builders import iso
+from svctoolkit.json_codec import encode
 from svctoolkit.server.ingest.body import read_body
 from svctoolkit.server.ingest.faults import IngestFaults, answer_of
 from svctoolkit.server.ingest.intake import Intake
@@ -25,7 +26,6 @@ from svctoolkit.server.ingest.scan import Scan, scan
 from svctoolkit.server.ingest.sending import PATH
 from svctoolkit.server.ingest.webhooks import Webhooks
 from svctoolkit.server.store.head import Head
-from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.requests import run_of
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Source

@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import quote, urlencode
 
 from svctoolkit.errors import UsageError
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
-from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.requests import RUN_HEADER
 
 PATH = "/v1/webhook"

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from svctoolkit import sources
 from svctoolkit.errors import InvalidWebhook, StoreError
 from svctoolkit.events.builders import iso
+from svctoolkit.json_codec import encode
 from svctoolkit.lexical import storable
 from svctoolkit.server.ingest.body import read_body, whole_body
 from svctoolkit.server.ingest.faults import IngestFaults, answer_of
@@ -30,7 +31,6 @@ from svctoolkit.server.ingest.refusals import (
 )
 from svctoolkit.server.ingest.scan import scan
 from svctoolkit.server.store.schema import Webhook
-from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.requests import run_of
 from svctoolkit.sources import Answer, Handled, SourceType
 from svctoolkit.workspace import Source

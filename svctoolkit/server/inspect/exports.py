@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from svctoolkit import __version__
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.server.inspect.parameters import INTEGER, number, settle
 from svctoolkit.server.inspect.queries import page
 from svctoolkit.server.inspect.routes import FILTER_PARAMETERS, filter_of
 from svctoolkit.server.store.records import Filter
-from svctoolkit.server.web.json import encode
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.responses import Refusal
 from svctoolkit.server.worker import Engine

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from typing import Any
 
 import msgspec
 
+from svctoolkit.json_codec import decode, encode
 from svctoolkit.json_types import Json
 from svctoolkit.url_secrets import mask_http
 
@@ -18,11 +18,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 def pack(value: Json) -> bytes:
     """Return a JSON value for a `blob` column. Large values are compressed; for small ones that is not worth it."""
-    try:
-        content = msgspec.json.encode(value)
-    except (UnicodeEncodeError, RecursionError):  # half of a surrogate pair, which JSON has only as an escape
-        content = json.dumps(value).encode()
-    return _compressed(content)
+    return _compressed(encode(value))
 
 
 def encode_head(head: dict[str, Json], *, masked: bool) -> bytes:
@@ -57,7 +53,4 @@ def unpack(blob: bytes) -> Json:
     content = zlib.decompress(blob) if blob[:1] == b"x" else blob  # no JSON starts with an x
     if content[:1] == _WITH_BODY:
         return _exchange(content)
-    try:
-        return msgspec.json.decode(content)
-    except msgspec.DecodeError:
-        return json.loads(content)
+    return decode(content)

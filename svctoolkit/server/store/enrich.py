@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -12,10 +11,9 @@ from functools import lru_cache
 from typing import Any
 from uuid import uuid4
 
-import msgspec
-
 from svctoolkit.events import EVENT_TYPES
 from svctoolkit.events.builders import iso
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 
 _VARIANT = "89ab"
@@ -28,18 +26,11 @@ def identity(value: Json) -> str:
     """Return a user id as trimmed text without invisible characters: null is empty, other values are their JSON."""
     if value is None:
         return ""
-    text = value if isinstance(value, str) else _json(value)
+    text = value if isinstance(value, str) else encode(value).decode()
     # Zero-width characters and control codes make two spellings of one user; nearly no id has any.
     if not text.isprintable():
         text = "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cf"))
     return text.strip()
-
-
-def _json(value: Any) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:  # half of a surrogate pair, which JSON has only as an escape
-        return json.dumps(value, separators=(",", ":"))
 
 
 def message_id(value: Json) -> str:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import msgspec
 
+from svctoolkit.json_codec import decode, encode
 from svctoolkit.pipeline import HeldChanges
 from svctoolkit.server.store.database import Store
-from svctoolkit.simulations import Change, Loss, StoredRow, json_text
+from svctoolkit.simulations import Change, Loss, StoredRow
 
 LOSSES = 10_000  # of a destination in a run, and as many changes
 _LOSSES = "losses"
@@ -58,10 +59,10 @@ def stored_runs(store: Store) -> list[tuple[str, str]]:
 
 
 def _encode(loss: Loss) -> bytes:
-    return json_text.encode([isinstance(loss, Change), loss])
+    return encode([isinstance(loss, Change), loss])
 
 
 def _decode(data: bytes) -> Loss:
-    is_change, members = json_text.decode(data)
+    is_change, members = decode(data)
     kind: type[Loss] = Change if is_change else Loss
     return msgspec.convert(members, kind)

@@ -11,8 +11,9 @@ from starlette.responses import Response
 
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import UnknownName
+from svctoolkit.json_codec import encode
 from svctoolkit.server.test_api.schemas import DestinationDefinition
-from svctoolkit.server.web.json import encode, refuse
+from svctoolkit.server.web.json import refuse
 from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.responses import Refusal
 

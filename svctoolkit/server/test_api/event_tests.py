@@ -11,13 +11,14 @@ import msgspec
 
 from svctoolkit import events
 from svctoolkit.errors import ToolkitError, did_you_mean
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.results import DestinationResult, SourceResult
 from svctoolkit.results.cause_header import write_causes
 from svctoolkit.server.test_api.schemas import TestDestinationRequest, TestSourceRequest, parse_request
 from svctoolkit.server.web.answer import Answer
-from svctoolkit.server.web.json import decode_object, encode, refusal, refuse
+from svctoolkit.server.web.json import decode_object, refusal, refuse
 from svctoolkit.workspace import Destination, Source
 
 T = TypeVar("T", Destination, Source)

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from svctoolkit.server.web.json import encode
+from svctoolkit.json_codec import encode
 from svctoolkit.server.web.operation import Operation
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from svctoolkit.server.web.json import encode
+from svctoolkit.json_codec import encode
 
 #: What pages of other sites may load: the routes of client SDKs, such as the pixel, which is an image.
 OPEN_PATHS = ("/v1/", "/beacon/", "/pixel/", "/sourceConfig", "/health", "/version", "/rsaMetrics")

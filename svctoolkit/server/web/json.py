@@ -1,4 +1,4 @@
-"""JSON in and out, with a clear answer to any input.
+"""JSON of requests, with a clear answer to any input.
 
 Accepted: UTF-8, with or without a byte order mark; duplicate members, where the last one counts (as in RudderStack);
 a lone surrogate in an escape. Refused: NaN and Infinity, numbers outside the range of a double, and more than
@@ -22,7 +22,6 @@ T = TypeVar("T")
 _MAX_PROBLEMS = 20
 _BOM = b"\xef\xbb\xbf"
 _DECODER = msgspec.json.Decoder()
-_ENCODER = msgspec.json.Encoder()
 _LONG_NUMBER = re.compile(rb"[0-9]{309}")  # the digits of the largest double; the fast decoder accepts more
 
 
@@ -47,15 +46,6 @@ def decode_object(body: bytes) -> dict[str, Json]:
         kinds = {list: "a list", str: "a string", bool: "true or false", type(None): "null"}
         refuse(f"the body must be a JSON object, not {kinds.get(type(value), 'a number')}")
     return value
-
-
-def encode(value: Json) -> bytes:
-    """Return `value` as JSON in UTF-8. Numbers that JSON cannot represent become null, lone surrogates are escaped."""
-    try:
-        return _ENCODER.encode(value)
-    except (UnicodeEncodeError, OverflowError):  # half of a character, an integer of more than 64 bits
-        plain = json.loads(json.dumps(msgspec.to_builtins(value)), parse_constant=lambda _: None)
-        return json.dumps(plain, separators=(",", ":")).encode()
 
 
 def convert(value: Json, kind: type[T]) -> T:

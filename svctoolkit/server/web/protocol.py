@@ -5,8 +5,8 @@ from __future__ import annotations
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from svctoolkit.json_codec import encode
 from svctoolkit.server.web.hardening import SAFE_HEADERS
-from svctoolkit.server.web.json import encode
 
 
 class Protocol(H11Protocol):

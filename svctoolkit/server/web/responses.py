@@ -11,9 +11,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from svctoolkit.errors import ToolkitError
+from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.server.web.hardening import SAFE_HEADERS
-from svctoolkit.server.web.json import encode, refusal
+from svctoolkit.server.web.json import refusal
 
 
 class Refusal(Struct, frozen=True):

@@ -6,8 +6,8 @@ from collections import deque
 
 import msgspec
 
+from svctoolkit import json_codec
 from svctoolkit.json_types import Json
-from svctoolkit.simulations import json_text
 from svctoolkit.simulations.losses import Loss
 from svctoolkit.simulations.tables.rows import Row
 
@@ -66,10 +66,10 @@ class History:
 
 def encode(row: Row | None, into: int | None) -> bytes:
     """Return the content of a row as JSON. `into` is the row that its rows belong to."""
-    return json_text.encode({"row": row, "into": into})
+    return json_codec.encode({"row": row, "into": into})
 
 
 def decode(content: bytes) -> dict[str, Json]:
     """Return `row` (None if it was removed) and `into`."""
-    members = json_text.decode(content)
+    members = json_codec.decode(content)
     return {"row": None, "into": None, **(members if isinstance(members, dict) else {})}
