@@ -43,7 +43,6 @@ scenarios:
 """
 EVENT = {"type": "track", "event": "A", "userId": "u", "messageId": "m1"}
 LAYERS = {"seccomp": "seccomp", "prlimit64": "limits", "landlock_create_ruleset": "landlock", "unshare": "namespaces"}
-ESSENTIAL = ("seccomp", "prlimit64")
 #: Other plugins take longer to load than these tests to run.
 WITHOUT_OTHERS = ("-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:schemathesis")
 
@@ -133,6 +132,11 @@ WAYS: dict[str, Callable[..., str]] = {
 }  # fmt: skip
 
 
+def every_way_and(first: str, *others: str) -> list[tuple[str, str]]:
+    """Every entry point without one system call, and one of them without each other call: they share the report."""
+    return [*((way, first) for way in WAYS), *(("run", call) for call in others)]
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:  # pytest's folders are not accessible to other users
@@ -145,8 +149,7 @@ def folder() -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("call", ["landlock_create_ruleset", "unshare"])
+@pytest.mark.parametrize(("way", "call"), every_way_and("landlock_create_ruleset", "unshare"))
 def test_missing_layers_are_reported_once(way: str, call: str, folder: Path) -> None:
     """If a non-essential layer is missing, code runs, and one sentence names it."""
     shown = WAYS[way](Machine(folder, call))
@@ -157,8 +160,7 @@ def test_missing_layers_are_reported_once(way: str, call: str, folder: Path) -> 
     assert re.search("clean|passed|ok|delivered", shown)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("call", ESSENTIAL)
+@pytest.mark.parametrize(("way", "call"), every_way_and("seccomp", "prlimit64"))
 def test_code_runs_without_essential_layers_only_if_trusted(way: str, call: str, folder: Path) -> None:
     """It is refused once, with advice; once trusted it runs, and missing layers are reported once."""
     refused = WAYS[way](Machine(folder, call))
@@ -172,8 +174,16 @@ def test_code_runs_without_essential_layers_only_if_trusted(way: str, call: str,
     assert len(re.findall(said, trusted)) == 1, trusted
 
 
-@pytest.mark.parametrize("way", ["transform", "run", "serve"])
-@pytest.mark.parametrize("call", ["", "seccomp", "landlock_create_ruleset"])
+@pytest.mark.parametrize(
+    ("way", "call"),
+    [
+        ("run", ""),
+        ("transform", "seccomp"),
+        ("run", "seccomp"),
+        ("serve", "seccomp"),
+        ("run", "landlock_create_ruleset"),
+    ],
+)
 def test_another_user_gets_the_same_report(way: str, call: str, folder: Path) -> None:
     """Without root, the sandbox is complete where the machine allows it, with the same messages where not."""
     python = next((each for each in (sys.executable, "/usr/bin/python3") if runs_as(NOBODY, each)), None)
