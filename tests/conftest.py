@@ -35,7 +35,9 @@ settings.load_profile("patient")
 ROOT = Path(__file__).parent.parent
 #: Files whose slow tests take longest run first: started last, one would run while other workers have nothing to do.
 LONGEST = (
+    "tests/data_plane/test_client_faults.py",
     "tests/notebooks/test_browser.py",
+    "tests/test_attacks.py",
     "tests/test_benchmarks.py",
     "tests/test_site_in_a_browser.py",
     "tests/test_contributing.py",
