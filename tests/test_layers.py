@@ -61,7 +61,9 @@ MAY_IMPORT = {
         "workspace results warehouse"
     ),
     "history": "errors personal display events warehouse results",
-    "policies": "errors personal secrets sqlite registry events yamlfile simulations workspace results pipeline",
+    "policies": (
+        "errors personal secrets sqlite registry events yamlfile simulations destinations workspace results pipeline"
+    ),
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
         "pictures simulations prometheus expect "

@@ -318,6 +318,19 @@ def test_a_breach_names_the_line_of_code_that_let_it_through(tmp_path: Path) -> 
     }
 
 
+def test_a_breach_in_a_list_names_the_origin_of_its_item(tmp_path: Path) -> None:
+    """Not that of the first item, which has the same path."""
+    code = CLEAN.replace("properties.note", "properties.products[1].name")
+    bought = {**paid(1, 5)[0], "context": {"traits": {"email": "jo@mail.example"}}}
+    bought["properties"] = {"products": [{"name": "Shoes"}, {"name": "Socks"}]}
+    policies = Policies.of([{"no_personal": {"destinations": ["mixpanel"], "except": ["properties.email"]}}])
+
+    result = replay([ndjson(tmp_path / "e.ndjson", [bought])], with_code(code), policies=policies)
+
+    origins = {group.path: group.decides for group in result.groups if group.kind == "breach"}
+    assert origins["body.JSON_ARRAY.batch.*.properties.products.*.name"] == "context.traits.email (t.js:2)"
+
+
 def test_a_breach_of_both_sides_is_due_to_no_edit(tmp_path: Path) -> None:
     """An edit elsewhere is not its cause, whether it is the only one or one of several."""
     events = ndjson(tmp_path / "e.ndjson", paid(1, 5))

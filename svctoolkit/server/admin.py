@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from svctoolkit.errors import RequestError, ToolkitError, UnknownName
 from svctoolkit.events.builders import iso
+from svctoolkit.server.inspect.revisions import Revisions
 from svctoolkit.server.web.json import refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_object
@@ -49,10 +50,14 @@ class Replayed(Struct, frozen=True):
 
 
 class Control:
-    """Changes the workspace of an engine, one change at a time, and notifies the lanes."""
+    """Changes the workspace of an engine, one change at a time, and notifies the lanes.
+
+    `revisions` are the workspaces that were replaced.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._lock = engine, Lock()
+        self.revisions = Revisions(engine)
 
     @property
     def tracking_plans(self) -> list[TrackingPlan]:
@@ -84,6 +89,7 @@ class Control:
         workspace = self._engine.workspace
         members = {field.name: getattr(new, field.name) for field in fields(Workspace) if field.init}
         with self._lock:
+            self.revisions.keep()
             # A source must never refer to a missing destination, not even briefly.
             workspace.destinations = workspace.destinations | new.destinations
             for name, value in members.items():

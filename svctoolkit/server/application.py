@@ -67,7 +67,7 @@ def application(
     operations = [
         *health.operations(),
         *(operation for extension in _extensions() for operation in extension(engine, guard)),
-        *Overview(engine, pipeline, reload, guard.local).operations(),
+        *Overview(engine, pipeline, reload, guard.local, control.revisions).operations(),
         *Exports(engine, guard.local).operations(),
         *simulated.operations(_simulated_key(engine) or examples["destination"]),
         *RegulationRoutes(engine, regulations, guard).operations(examples["destination"]),

@@ -433,6 +433,24 @@ def test_delivered_events_that_lost_values_are_marked(browser: Browser, plane: D
     assert visit.wrong == []
 
 
+def test_a_breach_names_its_origin(browser: Browser, plane: DataPlane) -> None:
+    """Also with the keyboard: the focus stays where it is when more breaches come."""
+    plane.workspace.policies = [{"no_personal": {"destinations": ["hook"]}}]
+    query = {"type": "track", "event": "Search", "userId": "u", "properties": {"q": "ada@mail.example"}}
+    plane.send(query, source="web")
+    visit = Visit(browser, plane, "?view=policies")
+    origins = visit.page.locator("#policies .origin")
+    expect(origins).to_have_text(["from properties.q"])
+    event = visit.page.get_by_role("link", name="Search (1)")
+    event.focus()
+    plane.send([query, query], source="web")
+    expect(origins).to_have_text(["from properties.q in event 1", "from properties.q in event 1", "from properties.q"])
+    expect(event).to_be_focused()
+    visit.page.keyboard.press("Enter")
+    expect(visit.page.locator("#detail h2")).to_have_text("track Search")
+    assert visit.wrong == []
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(1360, "dark"), (360, "light")])
 def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, scheme: str) -> None:
     """axe finds nothing in any view, and nothing is wider than the window."""
@@ -461,6 +479,8 @@ def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, 
         if view == "Destinations":
             page.get_by_text("Latency by stage").click()
             expect(page.get_by_role("img", name="Latency by stage")).to_be_visible()
+        if view == "Policies":
+            expect(page.locator("#policies .origin").first).to_contain_text("from setting webhookUrl")
         found[view] = visit.accessible()
         found[f"{view} wide"] = [1] * page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)")
 

@@ -39,6 +39,7 @@ from svctoolkit.server.inspect.parameters import (
 )
 from svctoolkit.server.inspect.policing import PolicyStates, PolicyWatch
 from svctoolkit.server.inspect.queries import EventWay, about
+from svctoolkit.server.inspect.revisions import Revisions
 from svctoolkit.server.store.arrivals import Selection
 from svctoolkit.server.store.record import item, item_type, list_of
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
@@ -88,7 +89,9 @@ class Runs(Struct, frozen=True):
 
 
 class Overview:
-    """The operations. `reload` returns the result of the last reload of the workspace file."""
+    """The operations. `reload` returns the result of the last reload of the workspace file, `revisions` are the
+    workspaces so far.
+    """
 
     def __init__(
         self,
@@ -96,9 +99,10 @@ class Overview:
         pipeline: Pipeline,
         reload: Callable[[], Reload],
         protected: Callable[[Handler], Handler],
+        revisions: Revisions,
     ) -> None:
         self._engine, self._pipeline, self._reload, self._protected = engine, pipeline, reload, protected
-        self._policies = PolicyWatch(engine)
+        self._policies = PolicyWatch(engine, revisions)
         self._losses = Losses(engine, pipeline)
 
     async def arrivals(self, request: Request) -> Response:
@@ -198,7 +202,10 @@ class Overview:
 
 
 _DESTINATIONS = "Each with its sources, the fates of its events, and the recorder's next answers."
-_POLICIES = "The policies of the workspace, checked on the events so far, with the latest breaches."
+_POLICIES = (
+    "The policies of the workspace, checked on the events so far, with the latest breaches and where their values come "
+    "from. One call takes a few seconds at most; `more` says that the next one continues."
+)
 _TRANSFORMATIONS = (
     "Each with the destinations that use it, how often it failed, its last error, and what delivered events lost."
 )

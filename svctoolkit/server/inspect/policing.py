@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from svctoolkit.errors import ConfigError
+from svctoolkit.server.inspect.breach_origins import BreachItem, BreachOrigins
 from svctoolkit.server.inspect.losses import loss_finder
 from svctoolkit.server.inspect.records import Fate, seen
+from svctoolkit.server.inspect.revisions import Revisions
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.records import FATES, Filter, Records
 from svctoolkit.server.worker import Engine
@@ -25,17 +27,7 @@ _AT_ONCE = 2_000  # fates in memory
 _SECONDS = 2.0  # of a call: a page asks every few seconds
 _MOST_OPEN = 500  # events that are looked at again because they were pending
 _EXAMPLES = 10
-
-
-class BreachItem(Struct, frozen=True):
-    """Where a policy does not hold: the event, the destination, the path in its payload, and the value, masked."""
-
-    seq: int | None
-    event: str
-    destination: str
-    path: str
-    text: str
-    value: Any
+_PLACE = "event "  # the place of an event in queries: the word and the seq
 
 
 class PolicyState(Struct, frozen=True):
@@ -50,8 +42,8 @@ class PolicyState(Struct, frozen=True):
 
 
 class PolicyStates(Struct, frozen=True):
-    """The policies of the workspace. `events` were checked so far; `more`: the next call checks further ones, because
-    this one has taken two seconds.
+    """The policies of the workspace. `events` were checked so far; `more`: the next call continues, because this one
+    has checked events, or measured origins, for two seconds.
 
     `problem` says why the policies cannot be checked.
     """
@@ -65,8 +57,9 @@ class PolicyStates(Struct, frozen=True):
 class PolicyWatch:
     """Checks events as soon as they have all their fates, each once. Thread-safe."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, revisions: Revisions) -> None:
         self._engine, self._lock = engine, Lock()
+        self._origins = BreachOrigins(engine, revisions)
         self._progress: _Progress | None = None
 
     def states(self, run: str | None) -> PolicyStates:
@@ -85,7 +78,13 @@ class PolicyWatch:
                     return PolicyStates([], 0, more=False, problem=str(error))
                 current = self._progress = _Progress(self._engine, policies, run, [*workspace.policies])
             more = current.advance(time.monotonic() + _SECONDS)
-            return PolicyStates(current.items(), current.events, more)
+            counts, latest, events = *current.breaches(), current.events
+        found, more_origins = self._origins.add(current.policies, latest)
+        states = [
+            PolicyState(name, kind, severity, owner, counts[name], found.get(name, []))
+            for name, kind, severity, owner in current.policies.listed
+        ]
+        return PolicyStates(states, events, more or more_origins)
 
 
 class _Progress:
@@ -94,12 +93,12 @@ class _Progress:
     def __init__(self, engine: Engine, policies: Policies, run: str | None, written: Sequence[Any]) -> None:
         from svctoolkit.policies.tables import Sheets, Tables
 
-        self._engine, self._policies, self.run, self.written = engine, policies, run, written
+        self._engine, self.policies, self.run, self.written = engine, policies, run, written
         self._sheets, self._tables = Sheets(policies.reads), Tables(policies.reads)
         self._fates = Records(engine.store, FATES, Filter(run=run))
         self._after, self._open = -1, dict[int, None]()
         self._counts, self._latest = Counter[str](), dict[str, list[BreachItem]]()
-        self._of_queries: list[PolicyBreach] = []
+        self._of_queries: list[tuple[PolicyBreach, int | None]] = []
         self._losses = loss_finder(engine)
         self.events = 0
 
@@ -131,15 +130,13 @@ class _Progress:
             else:
                 self._check(seq, [seen(Fate, self._engine, fate) for fate in of_event])
 
-    def items(self) -> list[PolicyState]:
+    def breaches(self) -> tuple[Counter[str], dict[str, list[BreachItem]]]:
+        """Return how many breaches each policy has, and the latest of them, the newest first."""
         counts, latest = Counter(self._counts), {name: [*of] for name, of in self._latest.items()}
-        for breach in self._of_queries:
+        for breach, seq in self._of_queries:
             counts[breach.policy] += 1
-            _show(latest, breach, None)
-        return [
-            PolicyState(name, kind, severity, owner, counts[name], latest.get(name, [])[::-1])
-            for name, kind, severity, owner in self._policies.listed
-        ]
+            _show(latest, breach, seq)
+        return counts, {name: of[::-1] for name, of in latest.items()}
 
     def _of(self, seq: int) -> list[schema.Fate]:
         fates = Records(self._engine.store, FATES, Filter(seq=seq)).page(-1, _AT_ONCE)
@@ -155,18 +152,25 @@ class _Progress:
         mask = self._engine.masker().mask
         arrivals = [Arrival(fate.destination, fate.payloads, tuple(self._losses(fate))) for fate in fates]
         for arrival in arrivals:
-            self._sheets.add(fates[0].event, f"event {seq}", arrival.destination, arrival.payloads, mask)
-        for breach in self._policies.check(fates[0].event, arrivals, mask):
+            self._sheets.add(fates[0].event, f"{_PLACE}{seq}", arrival.destination, arrival.payloads, mask)
+        for breach in self.policies.check(fates[0].event, arrivals, mask):
             self._counts[breach.policy] += 1
             _show(self._latest, breach, seq)
 
     def _query(self) -> None:
         from svctoolkit.policies import Whole
 
-        if self._policies.reads:
+        if self.policies.reads:
             self._tables.add(self._sheets.finish())
             whole = Whole(self._tables, is_complete=False)
-            self._of_queries = [breach for breach, _ in self._policies.check_whole(whole)]
+            found = self.policies.check_whole(whole)
+            self._of_queries = [(breach, _seq_of(finding.place)) for breach, finding in found]
+
+
+def _seq_of(place: str) -> int | None:
+    """Return the event of a row of a query; None for a row of no event, such as a sum."""
+    seq = place.removeprefix(_PLACE)
+    return int(seq) if seq.isdecimal() else None
 
 
 def _show(latest: dict[str, list[BreachItem]], breach: PolicyBreach, seq: int | None) -> None:
