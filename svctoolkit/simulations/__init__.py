@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from svctoolkit.simulations.catalogue import SIMULATIONS, is_simulated, open  # noqa: A004 - called with its module
     from svctoolkit.simulations.checks import Check, Confidence
     from svctoolkit.simulations.credentials import basic, basic_login, bearer, header
+    from svctoolkit.simulations.given import given_problems
     from svctoolkit.simulations.losses import Change, Loss
     from svctoolkit.simulations.messages import About, Request, Response, filled, member, object_at, objects
     from svctoolkit.simulations.persons import Merged, Person, Version
@@ -63,6 +64,7 @@ _HOME = {
     "basic_login": "credentials",
     "bearer": "credentials",
     "filled": "messages",
+    "given_problems": "given",
     "header": "credentials",
     "is_simulated": "catalogue",
     "load_rules": "rules",
@@ -104,6 +106,7 @@ __all__ = [
     "bearer",
     "check_level",
     "filled",
+    "given_problems",
     "header",
     "is_simulated",
     "load_rules",

@@ -57,8 +57,8 @@ def moment(value: Json) -> datetime | None:
 
 
 def _since_1970(value: float) -> datetime | None:
-    seconds = value / (1e6 if abs(value) > 1e14 else 1e3 if abs(value) > 1e11 else 1)
     try:
+        seconds = value / (1e6 if abs(value) > 1e14 else 1e3 if abs(value) > 1e11 else 1)
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):
         return None

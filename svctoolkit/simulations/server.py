@@ -14,14 +14,15 @@ from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.simulations.account import Account
+from svctoolkit.simulations.given import given_problems
 from svctoolkit.simulations.levels import Level
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import Request, Response, events_of, object_at, objects
-from svctoolkit.simulations.persons import Person, find_persons
+from svctoolkit.simulations.persons import PROFILES, Person, find_persons
 from svctoolkit.simulations.rates import Rates
 from svctoolkit.simulations.simulation import Simulation
 from svctoolkit.simulations.tables.history import History, Step, decode, encode
-from svctoolkit.simulations.tables.rows import Alias, Cause, Row
+from svctoolkit.simulations.tables.rows import Alias, Cause, Row, TableType
 from svctoolkit.simulations.tables.spilled import Disk
 from svctoolkit.simulations.tables.table import Table
 from svctoolkit.simulations.visit import Visit
@@ -223,7 +224,7 @@ class SimulatedServer:
         """Return a row as `held` has it."""
         declared = self.tables[table].type
         if not declared.owner:
-            if declared.ids and isinstance(declared.ids[0], tuple):
+            if table != PROFILES and _composed(declared):
                 return {**row.ids, **row.values}
             weak = {n: v for n, v in (row.values.get("attributes") or {}).items() if n in declared.weak}
             return {"ids": {**weak, **row.ids}, **row.values}
@@ -242,15 +243,15 @@ class SimulatedServer:
         """Put rows into tables: `{profiles: [{ids, attributes}], events: [{name, under}]}`.
 
         Members that are not tables are declarations of the account, such as `lists`. Raises `UsageError` for rows that
-        are not lists of objects, and for an `under` that no profile has.
+        are not lists of objects, members of the wrong type, and for an `under` that no profile has.
         """
+        for place, text in given_problems(self.simulation.tables, state):
+            raise UsageError(f"given {'.'.join(map(str, place))}: {text}")
         with self._lock:
             self.account = Account(
                 {**self.account.declared, **{n: v for n, v in state.items() if n not in self.tables}}
             )
             for name in [name for name in self.tables if name in state]:
-                if not isinstance(state[name], list) or not all(isinstance(row, Mapping) for row in state[name]):
-                    raise UsageError(f"given {name}: expected a list of objects")
                 for row in state[name]:
                     self._give(name, row)
 
@@ -280,8 +281,9 @@ class SimulatedServer:
             if given.get("under") and owner is None:
                 raise UsageError(f"given {name}: no row of {declared.owner} has the ids {dict(given['under'])}")
             table.add({}, values, owner=owner.number if owner else 0, at=self.clock())
-        elif declared.ids and isinstance(declared.ids[0], tuple):
-            ids = {key: given.get(key) for key in declared.ids[0]}
+        elif composed := _composed(declared):
+            given = {**given, **(given.get("ids") or {})}
+            ids = {key: given.get(key) for key in composed}
             members = {key: value for key, value in values.items() if key not in ids}
             table.add({**declared.makes(table.next_number), **ids}, members, at=self.clock())
         else:
@@ -370,6 +372,12 @@ def _content(table: Table, number: int) -> bytes | None:
 
 def _lower(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
+
+
+def _composed(declared: TableType) -> tuple[str, ...]:
+    """Return the ids by which a row is found together, such as type and id of an object; none if one is enough."""
+    first = declared.ids[0] if declared.ids else ()
+    return first if isinstance(first, tuple) else ()
 
 
 def _members(id: str | tuple[str, ...]) -> tuple[str, ...]:

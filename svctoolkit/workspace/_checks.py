@@ -54,6 +54,13 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
             yield _dangling(path, "transformations", reference, workspace.transformations)
         if destination.account is not None and destination.account not in workspace.accounts:
             yield _dangling(("destinations", key, "account"), "accounts", destination.account, workspace.accounts)
+        if destination.declared:
+            from svctoolkit.simulations.given import account_problems  # few workspaces declare an account
+
+            yield from (
+                Flaw(("destinations", key, "account", *place), text)
+                for place, text in account_problems(destination.declared)
+            )
         if types:
             for flaw in _type(key, destination):
                 unused.discard(flaw.known)

@@ -177,6 +177,10 @@ def test_given_names_simulated_destinations_only() -> None:
         ("{kk: {profiles: []}}", "unknown destination 'kk'"),
         ("{kl: {profiles: {}}}", "must be a list of rows"),
     ):
-        with pytest.raises(InvalidSuite) as error:
-            runner.loads(f"given: {given}" + TWO % "lost: []", Workspace.loads(WORKSPACE))
-        assert message in str(error.value)
+        for suite in (
+            f"given: {given}" + TWO % "lost: []",
+            (TWO % "lost: []").replace("expect:", f"given: {given}\n    expect:"),
+        ):
+            with pytest.raises(InvalidSuite) as error:
+                runner.loads(suite, Workspace.loads(WORKSPACE))
+            assert message in str(error.value)

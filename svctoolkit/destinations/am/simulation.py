@@ -120,7 +120,8 @@ def _throttled(visit: Visit, events: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _without_short_ids(visit: Visit, request: Request, event: dict[str, Any], place: int) -> dict[str, Any]:
-    shortest = object_at(request.object, "options").get("min_id_length", visit.limit("am.id_length"))
+    asked = object_at(request.object, "options").get("min_id_length")
+    shortest = asked if isinstance(asked, int) else visit.limit("am.id_length")
     short = [name for name in ("user_id", "device_id") if event.get(name) and len(str(event[name])) < shortest]
     for name in short:
         if visit.report("am.id_length", EVENTS, place, value=event[name]):

@@ -20,7 +20,7 @@ def kept_fields(
     `scope` is whose fields they are: those of users, of purchases, or of events with one name.
     """
     given = object_at(record, "dataFields")
-    declared = visit.account.get("fields") if scope == "users" else None
+    declared = _declared(visit) if scope == "users" else None
     row = visit.resolve(FIELDS, {"scope": scope})
     known: dict[str, str] = {**row.values["types"], **(declared or {})}
     creates = record.get("createNewFields") is not False and visit.account.get("create_new_fields") is not False
@@ -31,7 +31,7 @@ def kept_fields(
     fields = {name: value for name, value in given.items() if name not in unknown or not visit.applies("it.fields")}
     found = dict(_types(fields))
     for name, type in found.items():
-        is_other = name in known and _KINDS.get(known[name], known[name]) != _KINDS.get(type, type)
+        is_other = bool(known.get(name)) and _KINDS.get(known[name], known[name]) != _KINDS.get(type, type)
         if is_other and is_known and visit.report("it.type", kind, place, value=name):
             return {}, ("it.type", name)
     new = {name: type for name, type in found.items() if name not in known}
@@ -42,6 +42,14 @@ def kept_fields(
         row.values["types"] = {**row.values["types"], **new}
         visit.touch(FIELDS, row)
     return fields, ("", "")
+
+
+def _declared(visit: Visit) -> dict[str, str] | None:
+    """Return the types of the fields that the account declares; of a list of names, none."""
+    fields = visit.account.get("fields")
+    if isinstance(fields, Mapping):
+        return {name: str(type) for name, type in fields.items()}
+    return None if fields is None else {str(name): "" for name in fields}
 
 
 def _types(fields: Mapping[str, Json], before: str = "") -> Iterator[tuple[str, str]]:

@@ -208,6 +208,7 @@ class Scenario(Displayed, msgspec.Struct, frozen=True, eq=False):
     scripted: tuple[str, ...] = ()  # destinations with recorder responses in the scenario, not the suite
     batch: int | Literal["off"] | None = None  # its own batching, if it overrides the suite's
     given: Mapping[str, Mapping[str, Any]] = {}  # by destination, what it holds before
+    own_given: tuple[str, ...] = ()  # the destinations of `given` in the scenario, not the suite
     differs: tuple[tuple[str, ...], ...] = ()  # the paths that may differ because of `xfail`; none: any written one
     only_warns: bool = False  # a difference is a warning
     forbids_losses: bool = False  # user code must not return values that JSON cannot represent

@@ -231,6 +231,7 @@ class ScenarioBuilder:
             self._steps.encode(
                 variables.apply({**self.data.get("given", {}), **(raw.get("given") or {})}), (*place, "given")
             ),
+            tuple(raw.get("given") or ()),
             _differing_paths(spec.xfail),
             (self.data.get("severity", "error") if spec.severity is UNSET else spec.severity) == "warn",
             self._forbids_losses(spec),

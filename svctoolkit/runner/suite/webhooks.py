@@ -6,6 +6,7 @@ unchanged. Without both, `form` may have fields.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,8 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "headers": (dict, "an object"),
     "method": (str, "GET or POST"),
 }
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _CONTENTS = ("body", "text", "form")
 _YAML = (".yaml", ".yml")
 
@@ -66,6 +69,10 @@ def _problems(webhook: Mapping[str, Json], scenario: Scenario, step: Step) -> It
             yield (name,), f"a webhook has no member {name!r}.{did_you_mean(name, _KINDS)}"
         elif not isinstance(value, _KINDS[name][0]):
             yield (name,), f"must be {_KINDS[name][1]}"
+    headers = webhook.get("headers")
+    for name, value in headers.items() if isinstance(headers, dict) else ():
+        if problem := header_problem(name, value):
+            yield ("headers", name), problem
     if len(both := [name for name in _CONTENTS if name in webhook]) > 1:
         yield (both[1],), f"a webhook has {both[0]!r} or {both[1]!r}, not both"
     if str(webhook.get("method", "POST")) not in ("GET", "POST"):
@@ -77,6 +84,15 @@ def _problems(webhook: Mapping[str, Json], scenario: Scenario, step: Step) -> It
             _read(scenario.suite.path.parent / body)
         except (ConfigError, OSError, ValueError) as error:
             yield ("body",), f"cannot read {body}: {error.strerror if isinstance(error, OSError) else error}"
+
+
+def header_problem(name: str, value: Json) -> str:
+    """Return what is wrong with a header of a request; an empty string if it can be sent."""
+    if value is None or isinstance(value, (dict, list)):
+        return "invalid header: the value must be a text or a number"
+    if not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(str(value)):
+        return "invalid header: the name must not contain spaces, and the value must be one line"
+    return ""
 
 
 def _source_problems(webhook: Mapping[str, Json], scenario: Scenario, step: Step) -> Iterator[tuple[Place, str]]:

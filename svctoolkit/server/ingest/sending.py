@@ -55,7 +55,8 @@ def webhook_request(
         content = encode(body)
     parameters = {"writeKey": write_key, **({"topic": topic} if topic else {}), **_texts(query or {})}
     path = f"{PATH}?{urlencode(parameters, doseq=True, quote_via=quote)}"
-    all_headers = {"Content-Type": kind, **({RUN_HEADER: run} if run else {}), **(headers or {})}
+    sent = {name: _text(value) for name, value in (headers or {}).items()}
+    all_headers = {"Content-Type": kind, **({RUN_HEADER: run} if run else {}), **sent}
     return WebhookRequest(method, path, all_headers if content else _without_type(all_headers, headers), content)
 
 

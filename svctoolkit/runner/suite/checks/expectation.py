@@ -24,6 +24,7 @@ from svctoolkit.workspace import Workspace
 def name_problems(scenario: Scenario, step: Step) -> Places:
     """Yield names in a step that the workspace does not have, or that do not go together."""
     spec, workspace = step.spec, scenario.suite.workspace
+    yield from _sender_problems(spec, workspace)
     try:
         if spec.destination is not UNSET:
             workspace.destination(spec.destination)
@@ -44,6 +45,16 @@ def name_problems(scenario: Scenario, step: Step) -> Places:
                 yield from _key_problems(step, connected, workspace)
     except UnknownName as error:
         yield (error.kind,), f"{error} To test an unknown id, use `request`."
+
+
+def _sender_problems(spec: _format.Step, workspace: Workspace) -> Places:
+    """Check the source whose write key a request has."""
+    auth = UNSET if spec.request is UNSET else spec.request.auth
+    if isinstance(auth, dict) and "source" in auth:
+        try:
+            workspace.source(auth["source"])
+        except UnknownName as error:
+            yield ("request", "auth", "source"), f"{error} For other credentials, use `headers`."
 
 
 def _only_problems(scenario: Scenario, step: Step, connected: list[str]) -> Places:

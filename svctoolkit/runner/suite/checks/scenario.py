@@ -42,7 +42,7 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     problems_at += [(("tags",), message) for message in tag_problems(spec.tags)]
     problems_at += recorder_problems(scenario.suite, {key: scenario.recorder[key] for key in scenario.scripted})
     problems_at += fault_problems(scenario)
-    problems_at += given_problems(scenario.suite.workspace, spec.given)
+    problems_at += given_problems(scenario.suite.workspace, {key: scenario.given[key] for key in scenario.own_given})
     if spec.freeze is not UNSET:
         problems_at += freeze_problems({"time": spec.freeze.time})
     problems_at += _live(scenario)

@@ -15,6 +15,7 @@ from svctoolkit.runner.suite.checks.claims import invariant_problems
 from svctoolkit.runner.suite.checks.simulated import given_problems
 from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.model import Place, Places, Suite, as_list
+from svctoolkit.runner.suite.variables import references
 
 #: Tags that would clash with pytest's own marks.
 _TAKEN = {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
@@ -27,7 +28,7 @@ def suite_problems(suite: Suite) -> Iterator[Problem]:
         yield document.problem(["tags"], message)
     for path, message in [
         *recorder_problems(suite, data.get("recorder", {})),
-        *given_problems(suite.workspace, data.get("given", {})),
+        *given_problems(suite.workspace, _constant(data.get("given", {}))),
         *freeze_problems(data.get("freeze", {})),
         *invariant_problems(data, suite.workspace.destinations),
     ]:
@@ -45,6 +46,11 @@ def suite_problems(suite: Suite) -> Iterator[Problem]:
                 getattr(suite.workspace, kind)(name)
             except UnknownName as error:
                 yield document.problem(["defaults", kind], str(error))
+
+
+def _constant(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the suite gives to each destination; nothing where it depends on variables of its scenarios."""
+    return {key: {} if any(references(state)) else state for key, state in given.items()}
 
 
 def tag_problems(tags: Sequence[str]) -> list[str]:

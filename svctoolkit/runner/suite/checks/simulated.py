@@ -53,7 +53,7 @@ def held_problems(expect: Mapping[str, Json], workspace: Workspace, *, pending: 
 
 
 def _tables(destination: Destination, rows: Json, path: Place) -> Places:
-    tables = simulations.SIMULATIONS[destination.type].tables
+    tables = list(simulations.SIMULATIONS[destination.type].tables)
     if not isinstance(rows, Mapping) or not rows:
         yield path, f"must be a map of tables: {', '.join((*tables, *_MORE))}"
         return
@@ -61,16 +61,18 @@ def _tables(destination: Destination, rows: Json, path: Place) -> Places:
         if table not in (*tables, *_MORE):
             near = did_you_mean(str(table), (*tables, *_MORE))
             yield (*path, table), f"{destination.type} has no simulated table {table!r}: {', '.join(tables)}.{near}"
-        elif table == "counts" and isinstance(wanted, Mapping):
+        elif table == "counts" and not isinstance(wanted, Mapping):
+            yield (*path, table), f"must be the numbers of rows by table, such as {{{tables[0]}: 1}}"
+        elif table == "counts":
             for name in [name for name in wanted if name not in tables]:
                 near = did_you_mean(str(name), tables)
                 yield (*path, table, name), f"{destination.type} has no simulated table {name!r}.{near}"
-        elif table != "counts" and (not isinstance(wanted, list) or not wanted):
+        elif not isinstance(wanted, list) or not wanted:
             yield (*path, table), "must be a list of rows; for none, write `counts: {...: 0}`"
 
 
 def given_problems(workspace: Workspace, given: Mapping[str, Json]) -> Places:
-    """Yield the destinations in `given` that do not exist or are not simulated, and rows that are not lists."""
+    """Yield the destinations in `given` that do not exist or are not simulated, and rows that have no valid form."""
     for key, state in given.items():
         destination = workspace.destinations.get(key)
         if destination is None:
@@ -78,9 +80,8 @@ def given_problems(workspace: Workspace, given: Mapping[str, Json]) -> Places:
         elif workspace.simulation_level(destination) == "answers":
             yield ("given", key), f"destination {key!r} is not simulated: {_why(destination)}"
         else:
-            for table in [t for t in state if t in simulations.SIMULATIONS[destination.type].tables]:
-                if not isinstance(state[table], list):
-                    yield ("given", key, table), "must be a list of rows"
+            for place, text in simulations.given_problems(simulations.SIMULATIONS[destination.type].tables, state):
+                yield ("given", key, *place), text
 
 
 def _why(destination: Destination) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from msgspec import UNSET
@@ -14,10 +13,7 @@ from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.calls import call_problems
 from svctoolkit.runner.suite.deletions import delete_problems
 from svctoolkit.runner.suite.model import Places, Step
-from svctoolkit.runner.suite.webhooks import is_webhook
-
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+from svctoolkit.runner.suite.webhooks import header_problem, is_webhook
 
 
 def shape_problems(step: Step) -> Places:
@@ -114,11 +110,8 @@ def _request(spec: _format.Step) -> Places:
     if isinstance(request.auth, dict) and set(request.auth) not in ({"email", "token"}, {"source"}):
         yield ("request", "auth"), "must be true, false, {email, token} or {source}"
     for name, value in request.headers.items():
-        if not _TOKEN.fullmatch(name) or not _HEADER.fullmatch(value):
-            yield (
-                ("request", "headers", name),
-                "invalid header: the name must not contain spaces, and the value must be one line",
-            )
+        if problem := header_problem(name, value):
+            yield ("request", "headers", name), problem
 
 
 def _python(spec: _format.Step, targets: Sequence[str]) -> Places:
