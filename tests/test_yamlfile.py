@@ -180,7 +180,9 @@ def test_a_part_keeps_its_positions():
         ("- " * 100_000, "1:201", "100 levels"),
         ('{"a": ' * 5000, "1:601", "100 levels"),
         ('{"a": 1, "a": 2}', "1:10", "duplicate key 'a'"),
-        ('{"a": "\\ud83d"}', "1:10", "invalid Unicode"),
+        ('{"a": "\\ud83d"}', "1:8", "half of a surrogate pair"),
+        ('{"a": "\\ud83d\\ude00 \\\\ud83d",\n "b": "\\ud83d"}', "2:8", "half of a surrogate pair"),
+        ('a: "\\U00110000"', "1:7", "not a character"),
         ('{"a": 1,\n "b" 2}', "2:6", "is missing"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,9 @@ from svctoolkit.json_types import Json
 from svctoolkit.secrets import NamedSecrets
 
 Update: TypeAlias = Literal["none", "new", "all"]
+
+_LONGEST = 200  # bytes of a file name; file systems allow 255, and a temporary name is longer
+_KEPT = 160
 
 
 @dataclass(slots=True)
@@ -41,7 +45,7 @@ class Snapshots:
         `scenarios` are the ids of the suite's scenarios. Files of a scenario that did not run to its end are not
         returned.
         """
-        others = tuple(f"{id_}." for id_ in scenarios if folder / id_ not in self.complete)
+        others = tuple(_start(f"{id_}.") for id_ in scenarios if folder / id_ not in self.complete)
         unused = (path for path in inputs.listing(folder, "*.json") if path not in self.files_in_use)
         return sorted(path for path in unused if not path.name.startswith(others))
 
@@ -55,7 +59,7 @@ class ScenarioSnapshots(msgspec.Struct, frozen=True):
     secrets: NamedSecrets
 
     def differences(self, name: str, actual: Json, comparison: Comparison) -> Iterator[Difference]:
-        path = self.folder / f"{self.prefix}{name}.json"
+        path = self.folder / _file_name(f"{self.prefix}{name}")
         self.run.files_in_use.add(path)
         actual = _without_ignored(actual, comparison)
         value = self.secrets.mask(actual)
@@ -84,6 +88,17 @@ class ScenarioSnapshots(msgspec.Struct, frozen=True):
         write(path, json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
         self.run.new_files.append(path)
         inputs.noted(path)
+
+
+def _file_name(name: str) -> str:
+    """Return the file name of a snapshot. A long one ends in a hash, as names of scenarios and keys have any length."""
+    if len(name.encode()) > _LONGEST:
+        name = f"{_start(name)}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    return f"{name}.json"
+
+
+def _start(name: str) -> str:
+    return name.encode()[:_KEPT].decode(errors="ignore")
 
 
 def _without_ignored(value: Any, comparison: Comparison) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from svctoolkit import yamlfile
-from svctoolkit.errors import Problem
+from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.policies.propose import propose
 from svctoolkit.project import code, states
@@ -150,8 +150,17 @@ def _copy_plans(workspace: Workspace, draft: Path) -> None:
 
 
 def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None:
+    item.code = item.code.removeprefix("\ufeff")  # of an editor on Windows; readers of files remove it, too
     if not item.code:
         return
+    half = re.search("[\ud800-\udfff]", item.code)
+    if half:
+        line = item.code.count("\n", 0, half.start()) + 1
+        name = item.name if isinstance(item, Transformation) else item.key
+        raise ConfigError(
+            f"line {line} of the code of {name!r} has half of a surrogate pair, such as half an emoji, which no file "
+            "can hold: write it as an escape"
+        )
     item.file = file.with_name(f"{file.name}.{'py' if item.language == 'python' else 'js'}")
     (draft / item.file).parent.mkdir(parents=True, exist_ok=True)
     (draft / item.file).write_text(item.code, encoding="utf-8", newline="\n")

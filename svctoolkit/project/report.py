@@ -11,6 +11,7 @@ from svctoolkit.project.states import State
 from svctoolkit.workspace import Source, TrackingPlan, Workspace
 
 _WIDEST = 24  # characters of the column with keys; longer ones move the rest of their line
+_SKIPPED = "the whole result, so scenarios are skipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Report:
         if self.varying:
             yield ""
             yield "ignored by suites, because it differs from run to run:"
-            yield from (f"  {suite}: {', '.join(paths)}" for suite, paths in self.varying.items())
+            yield from (f"  {suite}: {', '.join(paths) or _SKIPPED}" for suite, paths in self.varying.items())
         if self.policies:
             yield ""
             yield f"proposed policies, true of sample events today: {', '.join(self.policies)} (policies.yaml)"

@@ -187,6 +187,9 @@ def _from_the_end(path: _Path) -> tuple[list[int], int]:
     return [-step for step in path if isinstance(step, int)], -len(path)
 
 
+_RESOLVED = ("config", "token", "credentials", "secret", "renewals", "geolocation", "forward")
+
+
 def _stray_references(value: Any, path: _Path) -> Iterator[Flaw]:
     if isinstance(value, str) and has_reference(value):
         yield Flaw(
@@ -196,7 +199,17 @@ def _stray_references(value: Any, path: _Path) -> Iterator[Flaw]:
         )
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if key not in ("config", "token", "code", "credentials", "secret", "renewals", "geolocation", "forward"):
+            if key not in (
+                "name",
+                "config",
+                "token",
+                "code",
+                "credentials",
+                "secret",
+                "renewals",
+                "geolocation",
+                "forward",
+            ):
                 yield from _stray_references(inner, (*path, key))
     elif isinstance(value, list):
         for i, inner in enumerate(value):

@@ -226,8 +226,9 @@ class _Reader:
                 self._source(source, i)
         blocking = configuration.settings and configuration.settings.event_blocking
         if blocking and blocking.events:
-            names = {kind: names for kind, names in blocking.events.items() if names}
-            self.workspace.data_plane.event_blocking = names
+            # A form may leave empty names, which no event has.
+            blocked = {kind: [name for name in names if name] for kind, names in blocking.events.items()}
+            self.workspace.data_plane.event_blocking = {kind: names for kind, names in blocked.items() if names}
         for library in configuration.libraries or []:
             self._library(library)
         for credential in (configuration.credentials or {}).values():

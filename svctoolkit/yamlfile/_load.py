@@ -115,6 +115,8 @@ def _syntax(source: Text, wrong: yaml.YAMLError) -> Problem:
     index = min(mark.index if mark else 0, len(source.text.rstrip()))
     if source.text[index : index + 1] == "\t":
         return source.problem_at(index, "a tab in the indentation: YAML allows spaces only")
+    if "invalid Unicode character escape" in said:
+        return source.problem_at(*_escaped(source.text, index))
     if "cannot start any token" in said:
         return source.problem_at(index, f"text that starts with {source.text[index : index + 1]!r} needs quotes")
     meaning = next((ours for theirs, ours in _MEANINGS.items() if theirs in said), f"not YAML: {said}")
@@ -122,6 +124,14 @@ def _syntax(source: Text, wrong: yaml.YAMLError) -> Problem:
     if opened and opened.index < index and "closed" in meaning:
         meaning += f" (opened in line {source.at(opened.index)[0]})"
     return source.problem_at(index, meaning)
+
+
+def _escaped(text: str, index: int) -> tuple[int, str]:
+    """Return the place of an escape that YAML rejects, and why. Before half of a pair, there may be whole ones."""
+    half = next((found.start() for found in _ESCAPE.finditer(text) if found["half"]), None)
+    if half is not None:
+        return half, "half of a surrogate pair, such as half an emoji, is not text: remove it, or add the other half"
+    return index, "this escape is not a character: write the character itself, as YAML has no surrogate pairs"
 
 
 def _from_json(text: str, name: str) -> Document | None:
@@ -149,6 +159,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         raise ValueError("duplicate key")
     return members
+
+
+#: An escape; `half` is of a surrogate pair. JSON writes a whole one as two.
+_ESCAPE = re.compile(
+    r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)"
+)
 
 
 def _refusal(text: str) -> Any:
