@@ -20,6 +20,13 @@ _EMPTY_BLOCKS = """
 delete from blocks where routed = 1 and first <= ? and first + count - 1 <= ? and not exists (
     select 1 from fates where status = 'pending' and seq between first and first + count - 1)
 """
+# The entries of old events are anywhere in the table of digests. So a part of it is searched for many of them at once.
+_DIGEST_ROUND, _PARTS = 20, 8
+_PART = (1 << 63) // _PARTS
+_OLD_DIGESTS = """
+delete from digests where digest between ? and ? and seq <= ? and not exists (
+    select 1 from events e where e.seq = digests.seq)
+"""
 _WEBHOOKS = 10_000
 _BEYOND = "select seq from {0} order by seq desc limit 1 offset {1}"
 # Only these columns: with the body, SQLite would read every page of 100 requests.
@@ -58,6 +65,9 @@ class Pruner:
         limit = now - retention.seconds
         # Whichever limit is stricter: number or age.
         last = max(newest - retention.events, to.execute(_AGED, (limit,)).fetchone()[0] or 0)
+        if self._times % _DIGEST_ROUND == 0:
+            start = self._times // _DIGEST_ROUND % _PARTS * _PART
+            to.execute(_OLD_DIGESTS, (start, start + _PART - 1, last))
         first = to.execute("select min(seq) from events where seq > ?", (self._done_to,)).fetchone()[0]
         if first is not None and first <= last:
             # A small part per transaction, because the writer is the only one and requests wait for it.

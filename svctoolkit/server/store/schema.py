@@ -12,6 +12,7 @@ held         what simulated servers hold and have lost
 webhooks     every request to a webhook source, with its answer
 memory       what webhook sources remember, such as the visitor of a cart
 regulations  requests to delete users, with their jobs
+digests      which event has a digest, except the newest events
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.server.store.record import Record, Shown, members, rows
 
 #: Increase it with every change of a table: a test pins the tables of each version.
-VERSION = 9
+VERSION = 10
 #: version -> the statements that migrate it to the next version. Stores of other versions are refused.
 MIGRATIONS: Mapping[int, str] = {
     3: "",  # the same columns; rows of version 3 depended on their order
@@ -34,6 +35,7 @@ MIGRATIONS: Mapping[int, str] = {
     6: "",  # one more table
     7: "",  # the same columns; an exchange may have its body apart
     8: "alter table blocks add column trace text default ''",
+    9: "drop index if exists digests",  # a table instead, which `Digests` fills
 }
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -273,6 +275,13 @@ class RegulationRow(Record, frozen=True, kw_only=True):
     data: bytes
 
 
+class DigestRow(Record, frozen=True, kw_only=True):
+    """The last event with a digest; outdated if the event was deleted. See `Digests`."""
+
+    digest: int
+    seq: int
+
+
 class Table(NamedTuple):
     """The name of a table, and the columns of its key."""
 
@@ -293,10 +302,10 @@ TABLES: Mapping[type[Record], Table] = {
     Webhook: Table("webhooks", "seq"),
     MemoryRow: Table("memory", "source, run, key"),
     RegulationRow: Table("regulations", "number"),
+    DigestRow: Table("digests", "digest"),
 }
 _INDEXES = """
 create index if not exists unrouted on blocks(first) where routed = 0;
-create index if not exists digests on events(digest);
 create index if not exists pending on fates(destination, seq) where status = 'pending';
 create index if not exists of_event on deliveries(seq);
 create index if not exists carried_event on carried(seq);

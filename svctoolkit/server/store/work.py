@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from svctoolkit.pipeline import HeldChanges
 from svctoolkit.server.store.block import Block, block_of
 from svctoolkit.server.store.database import Store, insert
+from svctoolkit.server.store.digests import Digests
 from svctoolkit.server.store.held import save_held
 from svctoolkit.server.store.record import Record, encode, read, rows, selected
 from svctoolkit.server.store.schema import (
@@ -78,18 +79,11 @@ class Chunk(NamedTuple):
     held: Sequence[HeldChanges] = ()
 
 
-class Duplicate(NamedTuple):
-    """The last event with a digest, excluding repeats."""
-
-    seq: int
-    at: float
-
-
 class Work:
-    """The worker's side of a store."""
+    """The worker's side of a store. `digests` are those of the events that `save_chunk` stores."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._store, self.digests = store, Digests(store)
         # Numbered in the order in which they are stored, so that readers who page by number miss none.
         self._violation_numbers = count(store.read("select coalesce(max(number), 0) + 1 from violations")[0][0])
         self._delivery_numbers = count(store.read("select coalesce(max(number), 0) + 1 from deliveries")[0][0])
@@ -113,16 +107,6 @@ class Work:
                 break
         return blocks
 
-    def duplicates(self, digests: Sequence[int]) -> dict[int, Duplicate]:
-        """Return the last event of each known digest."""
-        earlier: dict[int, Duplicate] = {}
-        # SQLite builds limit the number of parameters of a statement; 999 is the lowest default.
-        for start in range(0, len(digests), 500):
-            some = digests[start : start + 500]
-            sql = f"select digest, seq, max(at) from events where digest in ({marks(some)}) group by digest"
-            earlier.update({digest: Duplicate(seq, at) for digest, seq, at in self._store.read_cached(sql, some)})
-        return earlier
-
     def save_chunk(self, chunk: Chunk) -> list[int]:
         """Store the routing of blocks and all its results in one transaction. Return the numbers of the requests."""
         ends = chunk.blocks[0].first, chunk.blocks[-1].first
@@ -134,6 +118,7 @@ class Work:
         def save(to: sqlite3.Connection) -> None:
             for record, encoded in tables:
                 insert(to, record, encoded)
+            self.digests.save(to, chunk.events)
             if chunk.violations:
                 numbered = [replace(one, number=next(self._violation_numbers)) for one in chunk.violations]
                 insert(to, Violation, encode(numbered))
@@ -142,6 +127,7 @@ class Work:
             to.execute("update blocks set routed = 1 where first between ? and ?", ends)
 
         self._store.write(save).result()
+        self.digests.saved(chunk.events)
         return numbers
 
     def save_rejected(self, rejected: Rejected) -> Future[None]:

@@ -17,10 +17,11 @@ from svctoolkit.pipeline.fates import PENDING, REPEATED, Fate, fate_after_plan, 
 from svctoolkit.pipeline.rules import needs_all
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.block import Block
+from svctoolkit.server.store.digests import Duplicate
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.schema import Received, Violation
-from svctoolkit.server.store.work import Chunk, Duplicate, Work
+from svctoolkit.server.store.work import Chunk, Work
 from svctoolkit.server.worker.asked import Asked
 from svctoolkit.server.worker.checks import Checks
 from svctoolkit.server.worker.knobs import Knobs
@@ -233,7 +234,7 @@ class Router:
         routes = Routes()
         numbered = [(block, place, head) for block in blocks for place, head in enumerate(_heads(block))]
         digests = [_digest(block, head) for block, _, head in numbered]
-        earlier = self._work.duplicates(digests)
+        earlier = self._work.digests.earlier(digests)
         for (block, place, head), digest in zip(numbered, digests, strict=True):
             seq, first = block.first + place, earlier.get(digest)
             repeats = first.seq if first is not None and block.at - first.at < self._knobs.dedup_window else None
