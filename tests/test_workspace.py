@@ -725,6 +725,13 @@ def test_any_damage_gives_a_workspace_or_problems(at: int, new: str, cut: int):
     assert all(re.fullmatch(r"w:\d+:\d+", place) for place in places)
 
 
+def test_an_unknown_account_is_a_problem_with_its_place():
+    """Accounts have only keys; it was an internal error as soon as there were any."""
+    text = "accounts: {main: {secret: {}}}\ndestinations: {hook: {type: BQSTREAM, account: mian}}"
+
+    assert "2:48: unknown account 'mian'. Did you mean 'main'?" in problems(text)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",

@@ -20,7 +20,7 @@ from svctoolkit.server.inspect.losses import LossItem
 from svctoolkit.server.inspect.parameters import only, settle, text_parameter
 from svctoolkit.server.store.held import save_held
 from svctoolkit.server.web.guard import Guard
-from svctoolkit.server.web.json import refuse
+from svctoolkit.server.web.json import convert, refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_body, read_object, run_name, run_of
 from svctoolkit.server.web.responses import Refusal, json_response
@@ -127,7 +127,7 @@ class SimulatedRoutes:
     async def give(self, request: Request) -> Response:
         raw, _ = await read_object(request)
         try:
-            given = msgspec.convert(raw, Given)
+            given = convert(raw, Given)
             server = self._server(request, run_name(given.run))
             server.give(given.state)
         except (msgspec.ValidationError, UsageError) as error:

@@ -165,7 +165,9 @@ def _no_webhooks(source: Source, path: tuple[str, ...]) -> Iterator[Flaw]:
 
 def _dangling(path: tuple[str | int, ...], section: str, reference: str, items: Mapping[str, Any]) -> Flaw:
     what = section[:-1]
-    by_id = next((key for key, item in items.items() if item.id == reference), None)
+    by_id = next(
+        (key for key, item in items.items() if getattr(item, "id", None) == reference), None
+    )  # accounts have only keys
     hint = f" It is the id of {by_id!r}: write the key." if by_id is not None else _hint(reference, items)
     return Flaw(path, f"unknown {what} {reference!r}.{hint}", missing=(section, reference))
 

@@ -461,6 +461,9 @@ NONSENSE = [
     '{"data_points": [1]}',
     "version: rudder/v1\nkind: events\nspec: {events: [1, {id: 7}]}",
     "version: rudder/v1\nkind: tracking-plan\nspec: {rules: [{event: 1, properties: [1], variants: 3}]}",
+    "version: rudder/v1\nkind: {a: b}\nspec: {}",
+    '{"data_points": [{"match": {"type": ["a"]}}, {"match": {"type": "custom_event"}, "validator": ["a"]}]}',
+    json.dumps({**IGLU, "properties": {"a": {"$ref": 1}}}),
     "\x00",
 ]
 

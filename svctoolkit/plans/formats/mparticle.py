@@ -56,11 +56,13 @@ def _load(path: Path, notebook: Notebook) -> Project:
 def _rule(document: Document, point: Any, path: Steps, notebook: Notebook) -> tuple[Rule | None, str]:
     """Return the rule of a data point, and the name of its screen."""
     match = notebook.value(document, point, path, "match", dict)
-    if match.get("type") not in _POINTS:
+    found = _POINTS.get(str(match.get("type")))
+    if found is None:
         return None, ""
-    kind, section, steps = _POINTS[match["type"]]
+    kind, section, steps = found
     criteria = match.get("criteria") if isinstance(match.get("criteria"), Mapping) else {}
-    body: Any = point.get("validator", {}).get("definition", {}) if isinstance(point, Mapping) else {}
+    validator = notebook.value(document, point, path, "validator", dict, {})
+    body: Any = validator.get("definition", {})
     place = (*path, "validator", "definition")
     for step in steps:
         body = body.get(step, {}) if isinstance(body, Mapping) else {}

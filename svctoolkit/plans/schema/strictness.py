@@ -228,7 +228,10 @@ class _Walk:
                 said = f"required property {name!r} is not among the 'properties' of the same schema.{near}"
                 self._refuse((*path, "required", index), said)
 
-    def _follow(self, reference: str, path: Path, place: _Place, base: str) -> None:
+    def _follow(self, reference: Json, path: Path, place: _Place, base: str) -> None:
+        if not isinstance(reference, str):
+            self._refuse(path, f"a reference must be a string, not {reference!r}")
+            return
         target = self._references.target(reference, base)
         if target is None:
             self._refuse(path, f"{reference!r} is not in this schema; external references are not fetched")

@@ -68,5 +68,5 @@ def seconds(value: Json) -> float:
     """Return the seconds of a timeout, from a string or a number. Raises `RequestError` (400)."""
     try:
         return float(msgspec.convert(value, Annotated[float, Meta(ge=0)], strict=False))
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):
         refuse(f"timeout must be a number of seconds, not {str(value)[:50]!r}")

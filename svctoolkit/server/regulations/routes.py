@@ -17,7 +17,7 @@ from svctoolkit.server.regulations.model import Regulation
 from svctoolkit.server.regulations.parse import USERS_SCHEMA, can_delete
 from svctoolkit.server.regulations.worker import Regulations
 from svctoolkit.server.web.guard import Guard
-from svctoolkit.server.web.json import refuse
+from svctoolkit.server.web.json import convert, refuse
 from svctoolkit.server.web.operation import Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_object, run_of
 from svctoolkit.server.web.responses import Refusal, json_response
@@ -58,7 +58,7 @@ class RegulationRoutes:
         if raw.get("regulationType") == "suppress":
             refuse('regulationType "suppress" is not supported: events are not suppressed here')
         try:
-            new = msgspec.convert(raw, NewRegulation)
+            new = convert(raw, NewRegulation)
             if new.destinationIds is None and not any(can_delete(one.type) for one in self._destinations()):
                 refuse("no destination of the workspace can delete users", status=409)
             add = self._regulations.add

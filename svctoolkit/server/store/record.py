@@ -192,6 +192,8 @@ def _readers(record: type[Record]) -> tuple[tuple[str, int, Callable[[Any], Any]
 
 
 def _decoder(member: Member) -> Callable[[Any], Any]:
+    if member.within and isinstance(member.default, Mapping):  # JSON encoders accept no other mapping than a dict
+        return lambda content: content.get(member.item, {})
     if member.within:
         return lambda content: content.get(member.item, member.default)
     if _plain(member.type) is datetime:

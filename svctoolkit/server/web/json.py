@@ -54,9 +54,12 @@ def convert(value: Json, kind: type[T]) -> T:
     Raises `msgspec.ValidationError`.
     """
     try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return msgspec.convert(_with_integers(value), kind)
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError:
+            return msgspec.convert(_with_integers(value), kind)
+    except UnicodeEncodeError as error:  # msgspec reads the names of members as UTF-8
+        raise msgspec.ValidationError("a name contains half of a surrogate pair") from error
 
 
 def _with_integers(value: Json) -> Json:

@@ -142,12 +142,16 @@ def _spec_files(path: Path, notebook: Notebook, variables: Mapping[str, str]) ->
     if path.name.endswith((".vars.yaml", ".vars.yml")) or not is_spec(path):
         return
     documents = [each for each in notebook.load_each(path) if isinstance(each.data, dict)]
-    if documents and all(document.data.get("kind") in _OTHERS for document in documents):
+    if documents and all(_kind_of(document.data) in _OTHERS for document in documents):
         notebook.files.remove(path)
     for document in documents:
         file = _spec_file(document, document.data, notebook, variables)
         if file is not None:
             yield file
+
+
+def _kind_of(data: Mapping[str, Any]) -> str:
+    return str(data.get("kind"))
 
 
 def _spec_file(
@@ -158,11 +162,11 @@ def _spec_file(
         known = ", ".join(sorted(_VERSIONS))
         notebook.note(document, ("version",), f"{data.get('version')!r} is not a supported version: {known}")
         return None
-    kind = data.get("kind")
+    kind = _kind_of(data)
     if kind in _OTHERS:
         return None
     if kind not in _KINDS[version]:
-        notebook.note(document, ("kind",), _wrong_kind(str(kind), version))
+        notebook.note(document, ("kind",), _wrong_kind(kind, version))
         return None
     for name in data:
         if name not in _TOP:

@@ -1,0 +1,51 @@
+"""Odd requests to the data plane's own operations: each has an answer that is not a 500."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from svctoolkit import DataPlane, Workspace
+
+EVENT = {"type": "track", "event": "Seen", "userId": "u1", "messageId": "m1"}
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[DataPlane]:
+    workspace = Workspace("shop")
+    workspace.destination("lake", "POSTGRES", config={"namespace": "shop"})
+    workspace.destination("mp", "MP", config={"token": "t", "dataResidency": "us"}, simulate="simulated")
+    workspace.source("web", destinations=["lake"])
+    with DataPlane(workspace, listen=False) as plane:
+        plane.send(EVENT, source="web")
+        plane.drain(60)
+        yield plane
+
+
+@pytest.mark.parametrize("path", ["/inspect/deliveries", "/inspect/arrivals/1"])
+def test_rows_of_a_warehouse_are_shown(plane: DataPlane, path: str) -> None:
+    """Their answers have no headers, which the store leaves out; the answer was a 500."""
+    answer = plane.ingest("GET", path)
+
+    assert answer.status == 200
+    assert '"headers":{}' in answer.text
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/inspect/expect", {"expect": {"delivered": []}}),
+        ("/admin/held/mp", {"state": {}}),
+        ("/admin/faults", {"destination": "mp", "profile": {"latency": 1}}),
+        ("/v2/regulations", {"regulationType": "suppress_with_delete", "users": [{"userId": "u1"}]}),
+    ],
+)
+def test_half_of_a_character_in_a_name_is_a_bad_request(plane: DataPlane, path: str, body: dict[str, object]) -> None:
+    r"""JSON can contain `"\ud83d"`; the answer was a 500."""
+    sent = json.dumps({**body, "\ud83d": 0}).encode()
+    answer = plane.ingest("POST", path, headers={"Authorization": f"Bearer {plane.token}"}, body=sent)
+
+    assert answer.status == 400
+    assert answer.json["message"].endswith("a name contains half of a surrogate pair")
