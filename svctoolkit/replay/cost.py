@@ -28,9 +28,12 @@ if TYPE_CHECKING:
 
 MEASURES: Final = ("events", "users", "requests")
 _WINDOWS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}
+#: larger numbers than any real one, but every sum of them is finite
+_MOST = 10**15
+_AMOUNT = {"type": "number", "minimum": 0, "maximum": _MOST}
 _PRICE = {
     "oneOf": [
-        {"type": "number", "minimum": 0},
+        _AMOUNT,
         {
             "type": "array",
             "minItems": 1,
@@ -38,12 +41,12 @@ _PRICE = {
                 "type": "object",
                 "additionalProperties": False,
                 "required": ["price"],
-                "properties": {"price": {"type": "number", "minimum": 0}, "up_to": {"type": "number", "minimum": 0}},
+                "properties": {"price": _AMOUNT, "up_to": _AMOUNT},
             },
         },
     ]
 }
-_LIMIT = {"type": "number", "exclusiveMinimum": 0}
+_LIMIT = {"type": "number", "exclusiveMinimum": 0, "maximum": _MOST}
 _RATES = [f"{what}_per_{window}" for what in ("events", "requests") for window in _WINDOWS]
 _SCHEMA: Mapping[str, Json] = {
     "type": "object",
@@ -171,7 +174,7 @@ class _Table(dict[str, Mapping[str, Any]]):
 
 
 def _table(prices: Mapping[str, Any] | Path | str, workspace: Workspace) -> _Table:
-    where = ""
+    document = None
     if isinstance(prices, Mapping):
         if misfits := yamlfile.misfits(dict(prices), _SCHEMA):
             raise ConfigError(f"prices: {misfits[0].message}")
@@ -179,10 +182,11 @@ def _table(prices: Mapping[str, Any] | Path | str, workspace: Workspace) -> _Tab
     else:
         document = yamlfile.load(Path(prices))
         yamlfile.check(document, _SCHEMA, ConfigError)
-        data, where = document.data, str(prices)
+        data = document.data
     for key in data["destinations"]:
         if key not in workspace.destinations:
             near = did_you_mean(key, workspace.destinations)
+            where = document.where(["destinations", key], key=True) if document else ""
             raise ConfigError(f"prices of an unknown destination {key!r}.{near}", where=where)
     table = _Table(data["destinations"])
     table.currency = data.get("currency", "")

@@ -91,7 +91,10 @@ def test_a_change_is_compared_on_the_command_line(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("destinations: {hok: {events: 1}}", "prices of an unknown destination 'hok'. Did you mean 'hook'"),
+        ("destinations: {hok: {events: 1}}", r"prices.yaml:1:16: .*unknown destination 'hok'. Did you mean 'hook'"),
+        (f"destinations: {{hook: {{events: {10**400}}}}}", "prices.yaml:1:"),
+        (f"destinations: {{hook: {{limits: {{users: {10**400}}}}}}}", "prices.yaml:1:"),
+        ("destinations: {hook: {events: .nan}}", "prices.yaml:1:"),
         ("destinations: {hook: {event: 1}}", r"prices.yaml:1:23: .*Did you mean 'events'"),
         ("destinations: {hook: {events: -1}}", "prices.yaml:1:"),
         ("destinations: {hook: {limits: {users_per_day: 1}}}", "prices.yaml:1:"),
