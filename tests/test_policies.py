@@ -509,7 +509,7 @@ def test_values_in_texts_are_found_where_they_are(payload: Any, total: Any) -> N
     """Also if a text looks like JSON, or has quotes; the fast search and the visit of each value agree."""
     arrival = Arrival("a", [payload])
 
-    assert scalar_at(arrival.plain, "total") in (b"", str(total).encode())
+    assert arrival.scalar("total") in (b"", str(total).encode())
     assert values_at(arrival, "total")[0][1] == total
     assert has_value(arrival, "total")
     assert values_at(arrival, "body.nothing") == []
@@ -571,9 +571,11 @@ def _random_json(random: Random, depth: int = 3) -> Any:
 
 
 class _Visited(Arrival):
-    """An arrival of which each value is visited, because its JSON cannot be searched."""
+    """An arrival of which each value is visited, because it has no JSON that could be searched."""
 
-    _encoded = None  # type: ignore[assignment]
+    @property
+    def _sent(self) -> Sent:  # type: ignore[override]
+        return Sent(self.destination, [self.payloads], [self.losses], [b""])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -606,6 +608,27 @@ def test_a_search_of_the_json_finds_what_a_visit_of_each_value_finds(seed: int) 
     together = sorted(policies.check_batch([event] * len(batch), sent), key=lambda each: each[0])
     alone = [[*policies.check(event, [Arrival(*each) for each in of])] for of in batch]
     assert together == [(number, breach) for number, of in enumerate(alone) for breach in of]
+
+
+_PIECES = (
+    "+49", "0170 ", "1234567", "4111", "1111-", "555-", "(0)", "/", ".", "-", " ", ",", ":", "[", "{", "a", "é", "@",
+    "٣", "+٣٤٥٦٧٨٩١٢", "%40", "mail.example", "2024-05-01", "T12", "\\", "\n", '"', "\x85",
+)  # fmt: skip
+_TEXTS = st.lists(st.sampled_from(_PIECES), max_size=7).map("".join)
+_VALUES = _TEXTS | st.integers(0, 10**17) | st.floats(0, 1e9)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["value", "phone", "cell_phone"]), _VALUES), min_size=1, max_size=4))
+def test_no_text_or_number_escapes_the_search_for_personal_data(members: list[tuple[str, Any]]) -> None:
+    """Whatever is before and after an address or a number, and in which of several events it is."""
+    policies = Policies.of([{"no_personal": {}}, *({"no_personal": {"kinds": [kind]}} for kind in ("phone", "card"))])
+    payloads: list[list[Any]] = [[{"body": {"JSON": {name: value}}}, [value]] for name, value in members]
+    event = {"type": "track", "event": "Order", "messageId": "m"}
+
+    found = [*policies.check_batch([event] * len(payloads), {"a": Sent("a", payloads, [()] * len(payloads))})]
+
+    visited = [[*policies.check(event, [_Visited("a", payload)])] for payload in payloads]
+    assert sorted(found, key=lambda each: each[0]) == [(n, one) for n, of in enumerate(visited) for one in of]
 
 
 def test_a_file_with_an_unknown_destination_says_where_and_which_there_are(tmp_path: Path) -> None:

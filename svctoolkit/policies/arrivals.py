@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -27,43 +27,25 @@ class Arrival:
     destination: str
     payloads: Sequence[Json]
     losses: Sequence[Loss] = field(default=())
+    _batch: Sent | None = field(default=None, repr=False, compare=False)  # the one that it is of, to search that once
+    _position: int = field(default=0, repr=False, compare=False)
 
     @cached_property
-    def plain(self) -> bytes | None:
-        """The payloads as JSON in which each quote begins or ends a text, so that `"name":` is always a member.
+    def _sent(self) -> Sent:
+        return self._batch or Sent(self.destination, [self.payloads], [self.losses])
 
-        JSON inside texts is opened. None if any character is escaped then.
-        """
-        if self._encoded is None or b"\\" not in self._encoded:
-            return self._encoded
-        opened = open_json(self._encoded)
-        return None if b"\\" in opened else opened
+    def scalar(self, steps: str) -> bytes:
+        """Return the JSON of a scalar, as `scalar_at` does."""
+        return self._sent.scalar(self._position, steps)
 
-    @cached_property
-    def text(self) -> bytes | None:
-        """The payloads as JSON, to be searched, which is much faster than to visit each value.
-
-        Quotes of JSON inside texts are not escaped there. So what looks like a member may be text: look at the value
-        itself before you believe it. None if other characters are escaped: a search could miss them.
-        """
-        if self._encoded is None or b"\\" not in self._encoded:
-            return self._encoded
-        text = self._encoded.replace(b'\\"', b'"')
-        return None if b"\\" in text else text
+    def may_have(self, kinds: Collection[str]) -> Collection[str]:
+        """Return the kinds of personal data that the payloads may have, of kinds that have a form."""
+        return self._sent.may_have(kinds).get(self._position, ())
 
     def lacks(self, name: str) -> bool:
         """Whether no member of the payloads has this name for certain, also not in JSON inside texts."""
-        return (
-            self._encoded is not None and name.isascii() and name.isidentifier() and name.encode() not in self._encoded
-        )
-
-    @cached_property
-    def _encoded(self) -> bytes | None:
-        """The payloads as JSON. Texts that are JSON are opened where destinations expect them: see `with_raw_texts`."""
-        try:
-            return _encoder.encode([with_raw_texts(payload) for payload in self.payloads])
-        except (TypeError, ValueError, RecursionError):
-            return None
+        line = self._sent.lines[self._position]
+        return line != b"" and name.isascii() and name.isidentifier() and name.encode() not in line
 
     @cached_property
     def opened(self) -> list[Json]:
@@ -80,81 +62,103 @@ def endpoint_of(payload: Json) -> str:
 class Sent:
     """What the events of a batch become at one destination: payloads and losses, by the position of the event.
 
-    The payloads become JSON once, for all policies, and only if one searches it.
+    The payloads become JSON once, for all policies, and only if one searches it. Texts that are JSON are opened where
+    destinations expect them: see `with_raw_texts`. `lines` are the JSON, if it exists already: see `json_line`.
     """
 
-    def __init__(self, destination: str, payloads: Sequence[Sequence[Json]], losses: Sequence[Sequence[Loss]]) -> None:
-        self._destination = destination
+    def __init__(
+        self,
+        destination: str,
+        payloads: Sequence[Sequence[Json]],
+        losses: Sequence[Sequence[Loss]],
+        lines: Sequence[bytes] | None = None,
+    ) -> None:
+        self._destination, self._given = destination, lines
         self.payloads, self.losses = payloads, losses
-        self._searched: dict[frozenset[str], set[int]] = {}
-        self._scalars: dict[str, dict[int, bytes]] = {}
+        self._searched: dict[frozenset[str], dict[int, list[str]]] = {}
+        self._scalars: dict[str, list[bytes]] = {}
 
     def arrival(self, position: int) -> Arrival | None:
         """Return what arrived of an event; None if nothing did."""
         payloads = self.payloads[position]
-        return Arrival(self._destination, payloads, self.losses[position]) if payloads else None
+        return Arrival(self._destination, payloads, self.losses[position], self, position) if payloads else None
 
     @cached_property
-    def plain(self) -> list[bytes | None]:
-        """`Arrival.plain` of each event."""
-        text, have_json = self._lines
-        lines = text.split(b"\n")[:-1]
-        if b"\\" not in text:
-            return [*lines] if have_json else [line or None for line in lines]
-        opened = [open_json(line) if b"\\" in line else line for line in lines]
-        return [line if line and b"\\" not in line else None for line in opened]
+    def lines(self) -> Sequence[bytes]:
+        """The payloads of each event as JSON; empty if they cannot be written as JSON."""
+        return [*map(json_line, self.payloads)] if self._given is None else self._given
+
+    @property
+    def is_searched(self) -> bool:
+        """Whether a policy needed the JSON."""
+        return "lines" in self.__dict__
+
+    @cached_property
+    def plain(self) -> Sequence[bytes]:
+        """The payloads as JSON in which each quote begins or ends a text, so that `"name":` is always a member.
+
+        JSON inside texts is opened. Empty if any character is escaped then.
+        """
+        if b"\\" not in self._text:
+            return self.lines
+        opened = (open_json(line) if b"\\" in line else line for line in self.lines)
+        return [b"" if b"\\" in line else line for line in opened]
 
     def scalar(self, position: int, steps: str) -> bytes:
-        """Return the JSON of a scalar of an event, as `scalar_at` does. Policies about the same value search once."""
-        known = self._scalars.setdefault(steps, {})
-        if position not in known:
-            known[position] = scalar_at(self.plain[position], steps)
-        return known[position]
+        """Return the JSON of a scalar of an event, as `scalar_at` does."""
+        if steps not in self._scalars:
+            self.search(steps)
+        return self._scalars[steps][position]
+
+    def search(self, steps: str) -> None:
+        """Search all events for a scalar: once for all policies, and while the JSON is still in the CPU cache."""
+        if steps not in self._scalars:
+            self._scalars[steps] = [scalar_at(line, steps) for line in self.plain]
 
     @cached_property
     def endpoints(self) -> list[list[str]]:
         """The addresses of the requests of each event; empty for payloads without one."""
         return [[*map(endpoint_of, payloads)] for payloads in self.payloads]
 
-    def search(self) -> None:
-        """Make the JSON now, while the payloads are still in the CPU cache."""
-        _ = self.plain
+    def may_have(self, kinds: Collection[str]) -> Mapping[int, Collection[str]]:
+        """Return the kinds of personal data that payloads may have, by the position of the event.
 
-    def may_have(self, kinds: Collection[str]) -> set[int]:
-        """Return the positions of events whose payloads may have personal data of kinds that have a form."""
+        Only for kinds that have a form. To search JSON takes a fraction of the time of a closer look.
+        """
         key = frozenset(kinds)
         if key not in self._searched:
-            text, _ = self._lines
-            text = text.replace(b'\\"', b'"') if b"\\" in text else text
-            self._searched[key] = personal.lines_with(kinds, text) | self._unsearchable(text)
+            found = self._searched[key] = {position: [*kinds] for position in self._unsearchable}
+            for kind, positions in self._lines_with(kinds).items():
+                for position in positions - self._unsearchable:
+                    found.setdefault(position, []).append(kind)
         return self._searched[key]
 
+    def _lines_with(self, kinds: Collection[str]) -> Mapping[str, set[int]]:
+        # Quotes of JSON inside texts are not escaped there. What looks like a member may be text then.
+        if b"\\" in self._text:
+            return personal.lines_with(kinds, self._text.replace(b'\\"', b'"'))
+        return personal.lines_with(kinds, self._text, self._ends)
+
     @cached_property
-    def _lines(self) -> tuple[bytes, bool]:
-        return _lines_of(self.payloads)
+    def _ends(self) -> Sequence[int]:
+        return personal.ends_of(self.lines)
 
-    def _unsearchable(self, text: bytes) -> set[int]:
-        """Return the positions of events whose JSON has other escaped characters than quotes, or which have no JSON."""
-        if b"\\" not in text and self._lines[1]:
-            return set()
-        lines = enumerate(text.split(b"\n")[:-1])
-        return {position for position, line in lines if not line or b"\\" in line}
+    @cached_property
+    def _text(self) -> bytes:
+        return b"\n".join([*self.lines, b""])
+
+    @cached_property
+    def _unsearchable(self) -> frozenset[int]:
+        """The positions of events whose JSON has other escaped characters than quotes, or which have no JSON."""
+        if b"\\" not in self._text and all(self.lines):  # as nearly always
+            return frozenset()
+        unescaped = (line.replace(b'\\"', b'"') for line in self.lines)
+        return frozenset(position for position, line in enumerate(unescaped) if not line or b"\\" in line)
 
 
-def _lines_of(payloads: Sequence[Sequence[Json]]) -> tuple[bytes, bool]:
-    """Return a line of JSON for the payloads of each event, and whether all have one: it is empty otherwise."""
-    lines = [[with_raw_texts(payload) for payload in of_event] for of_event in payloads]
+def json_line(payloads: Sequence[Json]) -> bytes:
+    """Return the payloads of one event as a line of JSON; empty if they cannot be written as JSON."""
     try:
-        text = _encoder.encode_lines(lines)
-        if text.count(b"\n") == len(lines):
-            return text, True
+        return _encoder.encode([with_raw_texts(payload) for payload in payloads]).replace(b"\n", b" ")
     except (TypeError, ValueError, RecursionError):
-        pass
-    return b"".join(map(_line_of, lines)), False
-
-
-def _line_of(payloads: Sequence[Json]) -> bytes:
-    try:
-        return _encoder.encode(payloads).replace(b"\n", b" ") + b"\n"
-    except (TypeError, ValueError, RecursionError):
-        return b"\n"
+        return b""

@@ -12,13 +12,13 @@ _BRACE = re.compile(rb"[{}]")
 _SCALAR = re.compile(rb'\s*(""|"[^"]?|[^"{\[,}\]\s]+)')
 
 
-def scalar_at(plain: bytes | None, steps: str) -> bytes:
+def scalar_at(plain: bytes, steps: str) -> bytes:
     """Return the JSON of a scalar at these steps (of a text, its beginning), if it is found by a search for them.
 
     Empty if there are several members of the last name, or none: the payloads have to be opened then.
     """
-    members = _members(steps) if plain is not None else []
-    if plain is None or not members:
+    members = _members(steps)
+    if not members:
         return b""
     at = plain.find(members[-1])
     start = at + len(members[-1])

@@ -57,7 +57,8 @@ class Payload(TypedDict, total=False):
 def error_of(value: object) -> str | None:
     """Return the text of a stage's `{"error": text}`; None for anything else, also with members next to `error`."""
     kind = type(value)
-    if kind is list or (kind is dict and len(value) != 1):  # type: ignore[arg-type]  # fast path for most values
+    # Fast path for most values.
+    if kind is list or value is ABSENT or (kind is dict and len(value) != 1):  # type: ignore[arg-type]
         return None
     if isinstance(value, Mapping) and len(value) == 1 and isinstance(value.get("error"), str):
         return str(value["error"])

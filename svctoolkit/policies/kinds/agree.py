@@ -10,7 +10,6 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.paths import has_value, values_at
-from svctoolkit.policies.scalars import scalar_at
 from svctoolkit.policies.shares import share
 
 
@@ -23,9 +22,7 @@ def make(options: Json) -> ScreenedCheck:
     def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         by_key = {arrival.destination: arrival for arrival in arrivals}
         wanted = [(by_key[destination], steps) for destination, steps in places if destination in by_key]
-        if len(wanted) < 2 or _are_alike_numbers(
-            [scalar_at(arrival.plain, steps) for arrival, steps in wanted], tolerance
-        ):
+        if len(wanted) < 2 or _are_alike_numbers([arrival.scalar(steps) for arrival, steps in wanted], tolerance):
             return
         if on is not None and not has_value(Arrival("", [event]), on):
             return
@@ -43,8 +40,9 @@ def make(options: Json) -> ScreenedCheck:
                 yield position
 
     def early(key: str, sent: Sent) -> None:
-        if any(key == destination for destination, _ in places):
-            sent.search()
+        for destination, steps in places:
+            if destination == key:
+                sent.search(steps)
 
     return ScreenedCheck(check, screen, early)
 

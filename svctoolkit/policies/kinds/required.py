@@ -29,13 +29,12 @@ def make(options: Json) -> ScreenedCheck:
         for position, event in enumerate(events):
             if name is not None and Event(event).name != name:
                 continue
-            scalars = [of.scalar(position, steps) for of, steps in wanted]
-            if not all(scalars) or any(map(is_nothing, scalars)):
+            if not all((scalar := of.scalar(position, steps)) and not is_nothing(scalar) for of, steps in wanted):
                 yield position
 
     def early(key: str, sent: Sent) -> None:
-        if key in at:
-            sent.search()
+        for steps in at.get(key, ()):
+            sent.search(steps)
 
     return ScreenedCheck(check, screen, early)
 

@@ -24,6 +24,7 @@ from svctoolkit.lexical import storable
 from svctoolkit.pipeline import Passage, Route, Stages
 from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
+from svctoolkit.pipeline.run import Done
 from svctoolkit.policies import Policies
 from svctoolkit.replay.engine.policing import Police
 from svctoolkit.replay.engine.sides import Side, offline_transport
@@ -227,16 +228,25 @@ class Engine:
             yield Batch(waiting.pop(source), source)
 
     def run_side(
-        self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Json]], *, again: bool = False
+        self,
+        side: Side,
+        destination: str,
+        batch: Batch,
+        events: Sequence[Mapping[str, Json]],
+        *,
+        again: bool = False,
+        done: Done | None = None,
     ) -> list[Passage] | None:
         """Return the passage of each event to one destination; None if these events do not go there.
 
-        `again`: do not reuse the cached output of the user code.
+        `again`: do not reuse the cached output of the user code. `done` is that of `Side.run`.
         Mappings get a clock and ids that are the same in each replay: the event's own time, and ids derived from its
         place.
         """
         contexts = [context_of(record, self._now, side.lookup) for record in batch.records]
-        passages = side.run(destination, events, self.job.stages, contexts, batch.source, batch.repeats, again=again)
+        passages = side.run(
+            destination, events, self.job.stages, contexts, batch.source, batch.repeats, again=again, done=done
+        )
         if passages is not None:
             self._spent(passages)
         return passages

@@ -28,7 +28,8 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     (side,) = engine.sides
 
     def run(destination: str, batch: Batch) -> None:
-        passages, route = engine.run_side(side, destination, batch, batch.events), side.route(destination)
+        done = engine.police.reader(destination) if engine.police is not None else None
+        passages, route = engine.run_side(side, destination, batch, batch.events, done=done), side.route(destination)
         if passages is None or route is None:
             return
         origin = side.source(batch.source)
