@@ -41,13 +41,11 @@ def is_caught(shop: Path, mistake: Mistake) -> bool:
         file.write_text(right)
 
 
-def test_the_imported_project_passes_and_a_few_mistakes_are_caught(shop: Path, tmp_path: Path) -> None:
-    """A misspelt event name and a consent change, each in a passing project. It passes without `.env`, too."""
+def test_the_imported_project_passes(shop: Path, tmp_path: Path) -> None:
+    """Also without `.env`."""
     clone = shutil.copytree(shop, tmp_path / "clone", ignore=shutil.ignore_patterns(".env"))
 
     assert (run(shop), run(clone)) == (0, 0)
-    few = [m for m in MISTAKES if m.name in ("another spelling of the dropped event", "another consent id")]
-    assert [is_caught(shop, mistake) for mistake in few] == [True, True]
 
 
 @pytest.mark.slow
