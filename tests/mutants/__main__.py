@@ -220,7 +220,7 @@ def tests_about(modules: Sequence[Path]) -> list[str]:
 
 @contextmanager
 def copies(number: int) -> Iterator[list[Path]]:
-    """Copies of the repository to change: the checkout itself is never touched."""
+    """Copies of the repository to change, with the bytecode of unchanged files. The checkout is never touched."""
     with tempfile.TemporaryDirectory() as temporary:
         folders = [Path(temporary) / str(i) for i in range(number)]
         for folder in folders:
@@ -228,7 +228,8 @@ def copies(number: int) -> Iterator[list[Path]]:
             for name in NEEDED:
                 source = ROOT / name
                 if source.is_dir():
-                    shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+                    # Bytecode is written to another name first, which may be gone when it is copied.
+                    shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("*.pyc.*", "node_modules"))
                 elif source.exists():
                     shutil.copy(source, folder / name)
         yield folders
