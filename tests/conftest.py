@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,18 +41,22 @@ LONGEST = (
     "tests/notebooks/test_browser.py",
     "tests/test_attacks.py",
     "tests/test_benchmarks.py",
-    "tests/test_site_in_a_browser.py",
     "tests/test_contributing.py",
-    "tests/notebooks/test_code_editor.py",
+    "tests/data_plane/test_openapi_routes.py",
     "tests/notebooks/test_notebooks.py",
-    "tests/data_plane/test_store.py",
-    "tests/test_honest_layers.py",
+    "tests/notebooks/test_code_editor.py",
     "tests/data_plane/test_console.py",
-    "tests/mutation/test_ourselves.py",
     "tests/replay/test_cluster.py",
     "tests/imports/test_mistakes.py",
-    "tests/warehouse/test_change.py",
+    "tests/test_site_in_a_browser.py",
+    "tests/mutation/test_ourselves.py",
+    "tests/bounded_time/test_mappings.py",
+    "tests/data_plane/test_store.py",
+    "tests/test_honest_layers.py",
+    "tests/data_plane/test_memory.py",
+    "tests/suites/test_inputs.py",
     "tests/bounded_time/test_patterns.py",
+    "tests/warehouse/test_change.py",
 )
 
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
@@ -83,6 +89,17 @@ def browser(started_chromium: Browser) -> Iterator[Browser]:
         context.close()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """The garbage collector does not search 700,000 objects of 12,000 tests, which live to the end, again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Files without a test that would run are not imported: it takes minutes, and each worker does it."""
     if config.option.markexpr not in ("slow", "not slow") or not collection_path.match("test_*.py"):
@@ -94,6 +111,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    names = Counter(item.nodeid for item in items)
+    if len(names) < len(items):
+        raise pytest.UsageError(f"pytest-xdist runs one of the tests with equal names: {names.most_common(1)[0][0]}")
     if config.option.markexpr == "slow":
         place = {ROOT / name: number for number, name in enumerate(LONGEST)}
         items.sort(key=lambda item: place.get(item.path, len(place)))
