@@ -66,7 +66,8 @@ def test_an_undetected_change_is_listed(tmp_path: Path) -> None:
     """Tests without checks let everything pass: each change is listed, and the command fails."""
     nothing = tmp_path / "test_nothing.py"
     nothing.write_text("def test_nothing():\n    pass\n")
-    command = [sys.executable, "-m", "tests.mutants", "svctoolkit/events/_depth.py", "--sample", "2", "--tests"]
+    options = ["--sample", "2", "--workers", "1", "--tests"]
+    command = [sys.executable, "-m", "tests.mutants", "svctoolkit/events/_depth.py", *options]
 
     blind = subprocess.run([*command, str(nothing)], cwd=ROOT, env=os.environ, capture_output=True, text=True)
     seeing = subprocess.run([*command, "tests/test_events.py"], cwd=ROOT, capture_output=True, text=True)
