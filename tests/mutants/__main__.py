@@ -54,6 +54,7 @@ ABOUT = {
     "git": ["tests/suites/test_inputs.py", "tests/mutation/test_ratchet.py"],
     "inputs": ["tests/suites/test_inputs.py"],
     "interrupts": ["tests/notebooks/test_magics.py", "tests/data_plane/test_control.py"],
+    "json_codec": ["tests/data_plane/test_any_event.py", "tests/replay/test_honest.py"],
     "json_types": ["tests/test_layers.py"],
     "lexical": ["tests/bounded_time/test_patterns.py", "tests/test_mapping.py"],
     "magics": ["tests/notebooks/test_magics.py"],
