@@ -23,7 +23,7 @@ from svctoolkit.runner.attempts.causes import Cause, causes
 from svctoolkit.runner.attempts.idle import IdleParts
 from svctoolkit.runner.attempts.known_bugs import judge
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
-from svctoolkit.runner.planes.embedded import Planes, open_planes
+from svctoolkit.runner.planes.pool import Planes, open_planes
 from svctoolkit.runner.report.reporters import REPORTERS, Output, Reporter
 from svctoolkit.runner.run import run, skip_reason
 from svctoolkit.runner.suite.collect import Loaded, collect, select

@@ -16,7 +16,7 @@ from svctoolkit.interrupts import uninterrupted
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.attempts.known_bugs import judge
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started
-from svctoolkit.runner.planes.embedded import Planes
+from svctoolkit.runner.planes.pool import Planes
 from svctoolkit.runner.suite.model import Scenario
 
 if TYPE_CHECKING:

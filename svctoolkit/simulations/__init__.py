@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from svctoolkit.simulations.checks import Check, Confidence
     from svctoolkit.simulations.credentials import basic, basic_login, bearer, header
     from svctoolkit.simulations.given import given_problems
+    from svctoolkit.simulations.judging import Batch, Broken
     from svctoolkit.simulations.losses import Change, Loss
     from svctoolkit.simulations.messages import About, Request, Response, filled, member, object_at, objects
     from svctoolkit.simulations.persons import Merged, Person, Version
@@ -32,15 +33,15 @@ if TYPE_CHECKING:
     from svctoolkit.simulations.simulation import Simulation
     from svctoolkit.simulations.tables.rows import Alias, Fold, Row
     from svctoolkit.simulations.tables.spilled import Disk
-    from svctoolkit.simulations.visit import Batch, Broken, Visit
+    from svctoolkit.simulations.visit import Visit
 
 #: Imported on first use: most workspaces simulate nothing, but all of them have a level.
 _HOME = {
     "About": "messages",
     "Account": "account",
     "Alias": "tables.rows",
-    "Batch": "visit",
-    "Broken": "visit",
+    "Batch": "judging",
+    "Broken": "judging",
     "Change": "losses",
     "Check": "checks",
     "Confidence": "checks",

@@ -435,7 +435,7 @@ def test_delivered_events_that_lost_values_are_marked(browser: Browser, plane: D
 
 def test_a_breach_names_its_origin(browser: Browser, plane: DataPlane) -> None:
     """Also with the keyboard: the focus stays where it is when more breaches come."""
-    plane.workspace.policies = [{"no_personal": {"destinations": ["hook"]}}]
+    plane.workspace.policies = [{"no_personal": {"destinations": ["mail"]}}]
     query = {"type": "track", "event": "Search", "userId": "u", "properties": {"q": "ada@mail.example"}}
     plane.send(query, source="web")
     visit = Visit(browser, plane, "?view=policies")

@@ -22,6 +22,9 @@ _FEWER = settings(_SETTINGS, max_examples=7)
 _LOCAL = "http://127.0.0.1"
 
 PLANE = DataPlane(workspace_of_hook(), listen=False)
+PLANE.workspace.policies = [{"hosts": ["crm.example"]}]  # a breach, which has an origin
+PLANE.send({"type": "track", "event": "Search", "userId": "u1"}, source="web")
+PLANE.drain(60)
 schema = schemathesis.openapi.from_asgi("/openapi.json", PLANE.asgi)
 
 

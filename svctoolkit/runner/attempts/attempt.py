@@ -32,9 +32,9 @@ from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.policies import broken_policies
 from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
 from svctoolkit.runner.attempts.violations import forbidden_violations
-from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.lineages import Lineages
 from svctoolkit.runner.planes.plane import Answer, Plane
+from svctoolkit.runner.planes.pool import Planes
 from svctoolkit.runner.suite.checks.claims import ANY
 from svctoolkit.runner.suite.format import ScenarioFaults, seconds
 from svctoolkit.runner.suite.model import Place, Scenario, Step

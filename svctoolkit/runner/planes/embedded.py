@@ -1,13 +1,11 @@
-"""The data plane that scenarios run against, in this process and without a socket."""
+"""A data plane that scenarios run against, in this process and without a socket."""
 
 from __future__ import annotations
 
-import json
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,9 +13,8 @@ import msgspec
 from svctoolkit.delivery.view import json_or_text
 from svctoolkit.errors import StillWaiting
 from svctoolkit.json_types import Json
-from svctoolkit.runner.coverage.lines import Branches, CodeCounts, Counts, Lines
-from svctoolkit.runner.planes.lineages import Lineages
-from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Plane, Transformed, basic, post
+from svctoolkit.runner.coverage.lines import CodeCounts
+from svctoolkit.runner.planes.plane import RUN_HEADER, Answer, Transformed, basic, post
 from svctoolkit.runner.planes.recording import recording_workspace, transformation_id
 from svctoolkit.runner.planes.time import Times
 from svctoolkit.runner.suite import format as _format
@@ -32,135 +29,12 @@ if TYPE_CHECKING:
     from svctoolkit.policies import Policies, PolicyBreach
     from svctoolkit.runner.planes.loops import Loops
     from svctoolkit.runner.planes.traces import Trace
-    from svctoolkit.runner.suite.model import Scenario, Suite
+    from svctoolkit.runner.suite.model import Scenario
     from svctoolkit.server import DataPlane
 
 _TEST_API = ("/v0/", "/destination-definitions", "/openapi.json", "/docs")
 _DRAIN_SECONDS = 0.5  # for events that a scenario did not wait for; slower planes are not reused
 _STOP_SECONDS = 0.5  # scenarios wait for their own events; this only matters after an interrupt
-
-
-@contextmanager
-def open_planes(*, live: bool = False, limit: float = 10.0) -> Iterator[Planes]:
-    """Data planes in this process, one per workspace, until the block ends. With `live`, live scenarios run, too.
-
-    `limit` is the time in real seconds that scenarios without their own limit may take.
-    """
-    planes = Planes(live=live, limit=limit)
-    try:
-        yield planes
-    finally:
-        planes.close()
-
-
-class Planes:
-    """Data planes in this process, created on first use. `close()` stops them.
-
-    A scenario that freezes the clock or scripts the recorder uses a plane exclusively while it runs. The plane is then
-    reused with the next scenario's clock, ids and responses, because starting a plane and its user-code workers takes
-    most of a scenario's time.
-    """
-
-    def __init__(self, *, live: bool = False, coverage: bool = False, limit: float = 10.0) -> None:
-        self.live, self.limit, self._coverage = live, limit, coverage
-        self._lines = Lines()
-        #: where values that differ came from
-        self.lineages = Lineages()
-        self._loops: Loops | None = None
-        self._planes: dict[int, tuple[Suite, EmbeddedPlane]] = {}
-        self._free: dict[tuple[int, str], list[EmbeddedPlane]] = {}
-        self._lent: list[tuple[Suite, EmbeddedPlane]] = []
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def open(self, scenario: Scenario) -> Iterator[Plane]:
-        """The data plane for one run of a scenario."""
-        if not _needs_its_own(scenario):
-            yield self._shared_plane(scenario.suite)
-            return
-        if self._coverage:
-            self._shared_plane(scenario.suite)  # counts the lines that no scenario runs
-        plane = self._borrow(scenario)
-        try:
-            yield plane
-        finally:
-            # A plane that still has events under way would leak them into the next scenario.
-            if plane.reset() and not scenario.live:
-                with self._lock:
-                    self._free[_pool(scenario)].append(plane)
-
-    def _borrow(self, scenario: Scenario) -> EmbeddedPlane:
-        """Return a plane for this scenario alone, free or new. A live plane really sends, so it is not reused."""
-        with self._lock:
-            free = self._free.setdefault(_pool(scenario), [])
-            plane = free.pop() if free and not scenario.live else None
-        if plane is None:
-            workspace = scenario.suite.workspace
-            plane = EmbeddedPlane(workspace, self._start_loops, scenario, times=Times(), coverage=self._coverage)
-            with self._lock:
-                self._lent.append((scenario.suite, plane))
-        plane.begin(scenario)
-        return plane
-
-    def unable(self, _scenario: Scenario) -> str:
-        """Return why a scenario cannot run here, or an empty string. In this process every scenario can."""
-        return ""
-
-    def lines(self, *, unused: bool = True) -> Counts:
-        """Return how often each line of user code ran, by file, if the engine can count. Empty without `coverage`.
-
-        With `unused`, include code that no scenario loaded.
-        """
-        for suite, plane in self._planes.values():
-            self._lines.add(suite, plane.code_counts(all=self._coverage and unused))
-        for suite, plane in self._lent:
-            self._lines.add(suite, plane.code_counts())
-        return self._lines.counts
-
-    def branches(self) -> Branches:
-        """Return how often each branch of user code was taken, as known since the last call of `lines`."""
-        return self._lines.branches
-
-    def _shared_plane(self, suite: Suite) -> EmbeddedPlane:
-        """Return the data plane for the workspace of `suite`, which must not change from now on."""
-        workspace = suite.workspace
-        with self._lock:
-            entry = self._planes.get(id(workspace))
-        if entry is None:
-            fresh = suite, EmbeddedPlane(workspace, self._start_loops, coverage=self._coverage)
-            with self._lock:
-                # Two threads may have created one: the first to arrive wins. The other one has not been started yet.
-                entry = self._planes.setdefault(id(workspace), fresh)
-        return entry[1]
-
-    def _start_loops(self) -> Loops:
-        from svctoolkit.runner.planes.loops import Loops  # asyncio: 20 ms, rarely needed by tests of mappings
-
-        with self._lock:
-            self._loops = self._loops or Loops()
-            return self._loops
-
-    def close(self) -> None:
-        for _, plane in [*self._planes.values(), *self._lent]:
-            plane.close()
-        self._planes.clear()
-        self._lent.clear()
-        self._free.clear()
-        if self._loops is not None:
-            self._loops.close()
-            self._loops = None
-
-
-def _needs_its_own(scenario: Scenario) -> bool:
-    """Return whether the scenario cannot use the shared plane."""
-    changes = scenario.freeze or scenario.recorder or scenario.live or scenario.overrides or scenario.waits
-    return bool(changes) or scenario.has_faults or scenario.batch is not None
-
-
-def _pool(scenario: Scenario) -> tuple[int, str]:
-    """Return the key of scenarios that may reuse the same plane: workspace and configuration."""
-    changes = [scenario.overrides, scenario.batch]
-    return id(scenario.suite.workspace), json.dumps(changes, sort_keys=True) if any(changes) else ""
 
 
 class EmbeddedPlane:

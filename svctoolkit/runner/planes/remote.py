@@ -15,9 +15,9 @@ from svctoolkit.delivery.view import json_or_text
 from svctoolkit.errors import DeliveryError, StillWaiting, ToolkitError, UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.runner.planes.deletions import deletions_of
-from svctoolkit.runner.planes.embedded import Planes
 from svctoolkit.runner.planes.fates import results_of_records, traces_of_records, violation_record
 from svctoolkit.runner.planes.plane import Answer, Plane, Transformed, basic, post
+from svctoolkit.runner.planes.pool import Planes
 from svctoolkit.runner.planes.traces import Trace
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.model import Scenario

@@ -15,7 +15,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.expect.snapshots import write
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.attempt import attempt
-from svctoolkit.runner.planes.embedded import open_planes
+from svctoolkit.runner.planes.pool import open_planes
 from svctoolkit.runner.record.writer import dump, inline, unique_name
 from svctoolkit.runner.suite.load import loads
 from svctoolkit.runner.suite.model import Suite

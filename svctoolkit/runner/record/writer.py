@@ -17,7 +17,7 @@ from svctoolkit.lexical import storable_all
 from svctoolkit.pipeline import Stages
 from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
-from svctoolkit.runner.planes.embedded import open_planes
+from svctoolkit.runner.planes.pool import open_planes
 from svctoolkit.runner.record.personal import Pseudonyms
 from svctoolkit.runner.suite.format import WORKSPACE_KEYS
 from svctoolkit.runner.suite.load import suite_of
