@@ -32,6 +32,7 @@ def function(line: str) -> str:
         ("return event?.b;", {"property: event?.b -> event?.b_x", "optional chaining: event?.b -> event.b"}),
         ("return {total};", {"property: total -> total_x: total"}),
         ("return await a;", {"dropped await: await a -> a"}),
+        ("return 10n;", {"literal: return 10n; -> return 1n;"}),
         ("return a.trim();", {"operation: a.trim() -> a"}),
         ("return Math.round(a);", {"operation: Math.round -> Math.floor"}),
         ("a(); return event;", {"removed statement: a(); -> removed", "early return: return event at once"}),
@@ -72,6 +73,39 @@ def test_changes_of_python(line: str, changes: set[str]) -> None:
     code = f"async def transformEvent(event, metadata):\n    {line}\n"
 
     assert set(texts(code, "python")) == {f"2 {change}" for change in changes}
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "language"),
+    [
+        ('return a.indexOf("x") !== -1', "lastIndexOf", "javascript"),
+        ('return a.indexOf("x") >= 0', "lastIndexOf", "javascript"),
+        ('return a.replaceAll(/x/g, "y")', "replace(", "javascript"),
+        ("return /x/g.test(a)", "/x/ ", "javascript"),
+        ("return a.split(/x/g)", "/x/", "javascript"),
+        ("a.sort(); return event", "a.sort() -> a", "javascript"),
+        ("return void 0", "void 1", "javascript"),
+        ("return 1e30", "1e+30", "javascript"),
+        ("a.append(b); return event", "a.append(b) -> a", "python"),
+        ('assert a, "no"', '"no" -> ""', "python"),
+        ("return event.copy()", "event.copy() -> event", "python"),
+    ],
+)
+def test_a_change_that_no_test_can_notice_is_not_made(line: str, change: str, language: str) -> None:
+    """It would do the same as the code, or as another change."""
+    code = function(line) if language == "javascript" else f"def transformEvent(event):\n    {line}\n"
+    changed = [edit.apply(code) for edit in edits_of(code, language)]
+
+    assert not [text for text in texts(code, language) if change in text]
+    assert len(changed) == len({*changed} - {code})
+
+
+def test_operators_are_found_next_to_comments() -> None:
+    """Words of a comment between two operands are none of them."""
+    code = 'def transformEvent(event):\n    return (event  # brand and shop\n            and event["b"])\n'
+    (changed,) = [edit.apply(code) for edit in edits_of(code, "python") if edit.kind == "condition"]
+
+    assert changed == code.replace("            and", "            or")
 
 
 @pytest.mark.parametrize("language", ["javascript", "python", None])

@@ -58,16 +58,18 @@ def _short(text: str) -> str:
 def other_number(text: str) -> str:
     """Return a number that differs from the one in `text`: a tenth of round ones, else one more; 1 becomes 0.
 
-    >>> [other_number(text) for text in ("100", "0", "1", "0.5", "7")]
-    ['10', '1', '0', '1.5', '8']
+    >>> [other_number(text) for text in ("100", "0", "1", "0.5", "7", "1e30", "10n")]
+    ['10', '1', '0', '1.5', '8', '0', '1n']
     """
+    if text.endswith("n"):  # JavaScript's integers of any size
+        return f"{other_number(text[:-1])}n"
     try:
         value = float(text) if any(c in text for c in ".eE") and not text.lower().startswith("0x") else int(text, 0)
     except ValueError:
         return "0"
     if isinstance(value, int) and value >= 10 and value % 10 == 0:
         return str(value // 10)
-    return "0" if value == 1 else str(value + 1)
+    return "0" if value == 1 or value == value + 1 else str(value + 1)
 
 
 #: Comparisons with their boundary and their opposite.

@@ -20,6 +20,7 @@ _METHODS = {
 }  # fmt: skip
 _FUNCTIONS = {"statement_block", "arrow_function", "function_declaration", "function_expression", "method_definition"}
 _LOGS = ("console.", "log(")
+_IS_FOUND = {f"{comparison}-1" for comparison in ("===", "!==", "==", "!=", ">")} | {">=0", "<0"}
 _BUILT_IN = {"length", "prototype", "constructor"}
 _REMOVABLE = {"expression_statement", "continue_statement", "break_statement", "throw_statement"}
 _BLOCKS = {"program", "statement_block", "switch_case", "switch_default"}
@@ -142,6 +143,8 @@ def _ternary(node: Node) -> Iterator[tuple[str, int, int, str]]:
 
 
 def _number(node: Node) -> Iterator[tuple[str, int, int, str]]:
+    if node.parent is not None and _text(node.parent) == "void 0":  # `undefined`, whatever the number
+        return
     yield "literal", node.start_byte, node.end_byte, other_number(_text(node))
 
 
@@ -180,13 +183,24 @@ def _property(node: Node) -> Iterator[tuple[str, int, int, str]]:
 def _method(name: Node, member: Node, call: Node) -> Iterator[tuple[str, int, int, str]]:
     other = _METHODS.get(_text(name))
     owner, arguments = member.child_by_field_name("object"), call.child_by_field_name("arguments")
-    if other is None or owner is None or arguments is None:
+    if other is None or owner is None or arguments is None or _is_same(_text(name), call, arguments):
         return
     if other:
         yield "operation", name.start_byte, name.end_byte, other
     else:
         kept = _text(arguments) if _text(owner) == "Math" else _text(owner)
         yield "operation", call.start_byte, call.end_byte, kept
+
+
+def _is_same(method: str, call: Node, arguments: Node) -> bool:
+    """Return whether the other method gives the same result here."""
+    parent = call.parent
+    if method == "replaceAll":  # a regular expression has the flag `g`, with which `replace` replaces all, too
+        return bool(arguments.named_children) and arguments.named_children[0].type == "regex"
+    if method == "indexOf" and parent is not None and parent.type == "binary_expression":  # is it in there?
+        return _text(parent)[len(_text(call)) :].replace(" ", "") in _IS_FOUND
+    # a call that is a whole statement is removed anyway
+    return not _METHODS[method] and parent is not None and parent.type == "expression_statement"
 
 
 def _shorthand(node: Node) -> Iterator[tuple[str, int, int, str]]:
@@ -212,8 +226,18 @@ def _augmented(node: Node) -> Iterator[tuple[str, int, int, str]]:
 
 def _regex(node: Node) -> Iterator[tuple[str, int, int, str]]:
     flags = node.child_by_field_name("flags")
-    if flags is not None:
+    if flags is not None and not (_text(flags) == "g" and _is_used_once(node)):
         yield "text", flags.start_byte, flags.end_byte, ""
+
+
+def _is_used_once(node: Node) -> bool:
+    """Return whether `g` has no effect on a regular expression: it is tested, or a text is split by it."""
+    parent = node.parent
+    if parent is not None and parent.type == "member_expression":
+        return _text(parent).endswith(".test")
+    call = parent.parent if parent is not None and parent.type == "arguments" else None
+    function = call.child_by_field_name("function") if call is not None else None
+    return function is not None and _text(function).endswith((".split", ".search"))
 
 
 def _template(node: Node) -> Iterator[tuple[str, int, int, str]]:

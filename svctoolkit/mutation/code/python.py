@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -20,11 +21,12 @@ _ARITHMETIC_SYMBOLS: dict[type[ast.operator], str] = {
 #: Methods with one that gives another result; without one, the call is dropped.
 _METHODS = {
     "upper": "lower", "lower": "upper", "strip": "", "lstrip": "", "rstrip": "", "startswith": "endswith",
-    "endswith": "startswith", "title": "lower", "casefold": "upper", "append": "", "copy": "", "keys": "values",
+    "endswith": "startswith", "title": "lower", "casefold": "upper", "append": "", "keys": "values",
 }  # fmt: skip
 _FUNCTIONS = {"round": "int", "min": "max", "max": "min", "any": "all", "all": "any", "sorted": "list", "abs": ""}
 _KEYED = {"get", "pop", "setdefault"}  # methods whose first argument is a key
 _LOGS = {"print", "log"}
+_COMMENT = re.compile(rb"#[^\n]*")
 _COMMON = {"event", "properties", "context", "traits", "type", "message"}
 
 
@@ -104,7 +106,7 @@ class _Walker:
             case ast.Constant():
                 yield from self._constant(node, around)
             case ast.Call():
-                yield from self._call(node)
+                yield from self._call(node, around)
             case ast.Subscript(slice=ast.Constant(value=str())):
                 yield from self._renamed(node.slice)
             case ast.Dict():
@@ -174,7 +176,7 @@ class _Walker:
         elif isinstance(node.value, str) and not isinstance(around.node, ast.Raise):
             yield "literal", start, end, '""' if node.value else '"x"'
 
-    def _call(self, node: ast.Call) -> Iterator[_Change]:
+    def _call(self, node: ast.Call, around: _Around) -> Iterator[_Change]:
         function = node.func
         first = node.args[0] if node.args else None
         if isinstance(function, ast.Attribute):
@@ -184,7 +186,8 @@ class _Walker:
             if other:
                 end = self._end(function)
                 yield "operation", end - len(function.attr), end, other
-            elif other == "":
+            elif other == "" and not (isinstance(around.node, ast.Expr) and around.node.value is node):
+                # a call that is a whole statement is removed anyway
                 yield "operation", self._end(function.value), self._end(node), ""
         elif isinstance(function, ast.Name) and function.id in _FUNCTIONS:
             yield "operation", self._at(function), self._end(function), _FUNCTIONS[function.id]
@@ -228,8 +231,9 @@ class _Walker:
     def _between(self, left: ast.expr, right: ast.expr, symbol: str | None) -> tuple[int, int]:
         """Return the place of an operator between two operands; (0, 0) if it is not written in the usual form."""
         start, stop = self._end(left), self._at(right)
-        at = self._raw.find((symbol or "").encode(), start, stop)
-        return (0, 0) if at < 0 else (at, at + len(symbol or ""))
+        between = _COMMENT.sub(lambda comment: b" " * len(comment[0]), self._raw[start:stop])
+        at = between.find((symbol or "").encode())
+        return (0, 0) if at < 0 else (start + at, start + at + len(symbol or ""))
 
     def _at(self, node: ast.AST) -> int:
         return self._starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined, no-any-return]
@@ -239,9 +243,9 @@ class _Walker:
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the children whose changes have an effect: no names of properties twice, no annotations, no dead code."""
+    """Yield the children whose changes have an effect: no names of properties twice, no annotations, no messages."""
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list", "type_comment"):
+        if name in ("annotation", "returns", "decorator_list", "type_comment", "msg"):
             continue
         items = value if isinstance(value, list) else [value]
         for position, item in enumerate(items):
