@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
-from time import monotonic, perf_counter, sleep
+from time import monotonic, perf_counter
 
 from svctoolkit import events
 from tests.benchmarks._figures import Figure, Options
@@ -36,7 +36,8 @@ def run(options: Options) -> Iterator[Figure]:
     with served("bare") as (bare, other), served("quiet") as (quiet, process):
         measure(bare, requests), measure(quiet, requests)
         pairs = [
-            (rate(quiet, process.pid, requests), rate(bare, other.pid, requests)) for _ in range(options.many(5, 1))
+            (rate(quiet, process.pid, requests), rate(bare, other.pid, requests, drains=False))
+            for _ in range(options.many(5, 1))
         ]
         disk, theirs = (median(rates) for rates in zip(*pairs, strict=True))
         half = measure(quiet, requests, pace=measure(quiet, requests)["rate"] / 2)
@@ -46,9 +47,12 @@ def run(options: Options) -> Iterator[Figure]:
     yield Figure("p99 reply at half of that load", half["p99"], "ms", "the median", half["p50"])
     for kind, path in PATHS.items():
         with served("bare") as (bare, other), served(kind) as (port, process):
-            to_recorder(port, process.pid, requests), measure(bare, requests, batch=LARGE_BATCH)
+            rate(port, process.pid, requests, LARGE_BATCH), measure(bare, requests, batch=LARGE_BATCH)
             pairs = [
-                (to_recorder(port, process.pid, requests // 2), rate(bare, other.pid, requests, batch=LARGE_BATCH))
+                (
+                    rate(port, process.pid, requests // 2, LARGE_BATCH),
+                    rate(bare, other.pid, requests, LARGE_BATCH, drains=False),
+                )
                 for _ in range(options.many(5, 1))
             ]
         ours, theirs = (median(rates) for rates in zip(*pairs, strict=True))
@@ -70,20 +74,13 @@ def _through(port: int, pid: int, events: int) -> Iterator[Figure]:
     yield Figure("peak memory", peaks[-1], "MB", f"after half of {events:,} events", peaks[4])
 
 
-def rate(port: int, pid: int, requests: int, batch: int = BATCH) -> float:
-    """Events per second of the server's CPU time."""
+def rate(port: int, pid: int, requests: int, batch: int = BATCH, *, drains: bool = True) -> float:
+    """Events per second of the server's CPU time, until nothing is left to do. The bare route has nothing to drain."""
     before = cpu_of(pid)
     measure(port, requests, batch=batch)
-    sleep(0.3)  # the server still processes accepted events
+    if drains:
+        drain(port)
     return requests * batch / (cpu_of(pid) - before)
-
-
-def to_recorder(port: int, pid: int, requests: int) -> float:
-    """Events per second of the server's CPU time, until every event is delivered."""
-    before = cpu_of(pid)
-    measure(port, requests, batch=LARGE_BATCH)
-    drain(port)
-    return requests * LARGE_BATCH / (cpu_of(pid) - before)
 
 
 def drain(port: int) -> None:
