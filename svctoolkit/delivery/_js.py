@@ -105,24 +105,25 @@ _FRACTION = re.compile(rb"\.0(?=[,\]}])")
 def _whole_floats(value: Any) -> int | None:
     """Return how many numbers `plain` would convert; None if it may raise. Without calls, because most values pass."""
     waiting, count = [value], 0
-    while waiting:
-        container = waiting.pop()
+    for container in waiting:  # grows meanwhile
         if type(container) is dict:
             "".join(container)  # raises TypeError for a key that is not a string
             container = container.values()
         for item in container:
             kind = type(item)
-            if kind is str or kind is bool or item is None:
+            if kind is str:
                 continue
             if kind is dict or kind is list:
                 waiting.append(item)
             elif kind is int:
                 if not -_MAX_EXACT <= item <= _MAX_EXACT:
                     return None
-            elif kind is not float or not 1e-3 <= abs(item) < 1e15:
+            elif kind is float:
+                if not (1e-3 <= item < 1e15 or -1e15 < item <= -1e-3):
+                    return None
+                count += item.is_integer()
+            elif kind is not bool and item is not None:
                 return None
-            elif item.is_integer():
-                count += 1
     return count
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 
 from starlette.requests import Request
 
 from svctoolkit.errors import StoreError
 from svctoolkit.server.ingest.body import whole_body
+from svctoolkit.server.ingest.confirmations import Confirmations
 from svctoolkit.server.ingest.keys import UnknownKeys
 from svctoolkit.server.ingest.refusals import GatewayRefusal
 from svctoolkit.server.ingest.scan import excerpt, new_ids
@@ -22,10 +21,14 @@ from svctoolkit.workspace import Source
 
 
 class Intake:
-    """Stores what routes have accepted or refused. `new_id` gives the `messageId` of events without one."""
+    """Stores what routes have accepted or refused. `new_id` gives the `messageId` of events without one.
+
+    `confirmations` waits for writes of the store.
+    """
 
     def __init__(self, engine: Engine, new_id: Callable[[], str]) -> None:
         self.engine, self.new_id, self._unknown = engine, new_id, UnknownKeys()
+        self.confirmations = Confirmations()
 
     async def store(
         self, request: Request, source: Source, run: str, body: bytes, kind: str, heads: Sequence[Head]
@@ -56,7 +59,7 @@ class Intake:
             )
             # In memory it is stored already: no further function per event.
             if not accepted.stored.done() or accepted.stored.exception() is not None:
-                await written(accepted.stored)
+                await self.confirmations.written(accepted.stored)
         except StoreError as error:
             raise GatewayRefusal(500, str(error)) from error
         finally:
@@ -84,16 +87,6 @@ class Intake:
 def _no_trace(_: int) -> str:
     """Return the context of a request without a trace."""
     return ""
-
-
-async def written(future: Future[None]) -> None:
-    """Wait for a write. Raises `GatewayRefusal` if it fails."""
-    try:
-        if not future.done():
-            await asyncio.wrap_future(future)
-        future.result()
-    except StoreError as error:
-        raise GatewayRefusal(500, str(error)) from error
 
 
 def _address(request: Request) -> str:

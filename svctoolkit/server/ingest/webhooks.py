@@ -17,7 +17,7 @@ from svctoolkit.json_codec import encode
 from svctoolkit.lexical import storable
 from svctoolkit.server.ingest.body import read_body, whole_body
 from svctoolkit.server.ingest.faults import IngestFaults, answer_of
-from svctoolkit.server.ingest.intake import Intake, written
+from svctoolkit.server.ingest.intake import Intake
 from svctoolkit.server.ingest.keys import basic_user, source_of
 from svctoolkit.server.ingest.packing import Packed, pack_request
 from svctoolkit.server.ingest.refusals import (
@@ -98,7 +98,7 @@ class Webhooks:
         received.packed = pack_request(request, received.body, limit)
         result = await self._handle(request, source, kind, received)
         if result.memory is not None:
-            await written(result.memory)
+            await self._intake.confirmations.written(result.memory)
         handled = result.handled
         if handled.events or handled.answer is None:
             await self._store(request, source, received, handled)
@@ -159,7 +159,7 @@ class Webhooks:
             stored = self._engine.save_webhook(webhook)
         except StoreError as error:
             raise GatewayRefusal(500, str(error)) from error
-        await written(stored)
+        await self._intake.confirmations.written(stored)
 
 
 def _response(answer: Answer) -> Response:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, RLock, Thread
@@ -338,7 +339,7 @@ def insert(connection: sqlite3.Connection, record: type[Record], values: Sequenc
     """Insert encoded records, many per statement: between statements, another thread may run for milliseconds."""
     for start in range(0, len(values), _ROWS):
         some = values[start : start + _ROWS]
-        connection.execute(_insertion(record, len(some)), [value for row in some for value in row])
+        connection.execute(_insertion(record, len(some)), [*chain.from_iterable(some)])
 
 
 @lru_cache(_ROWS)

@@ -47,8 +47,9 @@ class Digests:
 
     def earlier(self, digests: Sequence[int]) -> dict[int, Duplicate]:
         """Return the last event of each known digest."""
-        recent = self._recent
-        found = self._find(_RECENT, [recent[digest] for digest in digests if digest in recent])
+        recent, found = self._recent, dict[int, Duplicate]()
+        if seqs := [recent[digest] for digest in digests if digest in recent]:
+            found = self._find(_RECENT, seqs)
         if self._saved_to:
             found.update(self._find(_SAVED, [digest for digest in digests if digest not in recent]))
         return found

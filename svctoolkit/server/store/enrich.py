@@ -114,13 +114,16 @@ def _received_at(received: datetime) -> str:
 
 def _time(value: Any) -> str:
     """Return a time in the format of `iso`, or an empty string if the value is not a time."""
-    if value is None:
-        return ""
+    return _time_of(value) if type(value) is str else ""
+
+
+@lru_cache(64)  # an event has most times twice, and the events of a request have the same `sentAt`
+def _time_of(value: str) -> str:
     time = moment(value)
     if time is None:
         return ""
     # Already in this format, as nearly always: skip the formatting.
-    return str(value) if _WRITTEN(value) else iso(time)
+    return value if _WRITTEN(value) else iso(time)
 
 
 def _correct_time(received: datetime, original: str, sent: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import re
 from collections import deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any
@@ -80,6 +80,7 @@ class Router:
         self._waiting_events = self._waiting_bytes = 0
         self._queued_to = 0  # seq of the last block queued here
         self._last_taken = 0  # events
+        self._wanted = 0  # events that the router's thread waits for, which should not wake up for fewer
         self._limit = CHUNK  # events in one transaction
         self._behind = True  # some blocks are only in the store: at the start, those of the previous run
         self._stopped = False
@@ -98,7 +99,7 @@ class Router:
                 self._queue(block)
             # While behind, the block is only in the store; the router's thread has to fetch it, whatever the caller
             # does.
-            if wake or self._behind:
+            if (wake and self._waiting_events >= self._wanted) or self._behind:
                 self._changed.notify()
 
     def route(self) -> None:
@@ -190,8 +191,9 @@ class Router:
             if self._blocks and self._last_taken >= _LOAD and not self._behind:
                 # Digests are in random order, so every transaction rewrites most pages of their index. With only a
                 # few events per transaction, that would dominate the cost of routing.
-                enough = min(_COMPANY, self._limit)
+                self._wanted = enough = min(_COMPANY, self._limit)
                 self._changed.wait_for(lambda: self._stopped or self._waiting_events >= enough, _PATIENCE)
+                self._wanted = 0
             self._changed.wait_for(
                 lambda: self._stopped or (not self._routing and (self._behind or bool(self._blocks)))
             )
@@ -232,8 +234,9 @@ class Router:
 
     def _routes(self, blocks: Sequence[Block]) -> Routes:
         routes = Routes()
-        numbered = [(block, place, head) for block in blocks for place, head in enumerate(_heads(block))]
-        digests = [_digest(block, head) for block, _, head in numbered]
+        heads = [(block, _heads(block)) for block in blocks]
+        numbered = [(block, place, head) for block, of_block in heads for place, head in enumerate(of_block)]
+        digests = [digest for block, of_block in heads for digest in _digests(block, of_block)]
         earlier = self._work.digests.earlier(digests)
         for (block, place, head), digest in zip(numbered, digests, strict=True):
             seq, first = block.first + place, earlier.get(digest)
@@ -366,14 +369,16 @@ def _short(head: Head) -> dict[str, Any]:
     return {"type": head.type, "event": head.event, "integrations": head.integrations}
 
 
-def _digest(block: Block, head: Head) -> int:
-    # Per source and run: two apps, or two parallel tests, may use the same ids. `surrogatepass`: JSON may contain half
-    # a pair.
+def _digests(block: Block, heads: Sequence[Head]) -> Iterator[int]:
+    # Per source and run: two apps, or two parallel tests, may use the same ids.
     # The steps of a scenario that waits share theirs, so that the window can be tested.
     run = _STEP_AFTER_WAIT.sub("", block.run) if block.run else ""
-    text = f"{block.source}\0{run}\0{head.message_id}".encode("utf-8", "surrogatepass")
-    # 63 bits, because SQLite's integers are signed.
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") >> 1
+    of_block = hashlib.blake2b(f"{block.source}\0{run}\0".encode("utf-8", "surrogatepass"), digest_size=8)
+    for head in heads:
+        digest = of_block.copy()
+        digest.update(head.message_id.encode("utf-8", "surrogatepass"))  # JSON may contain half a pair
+        # 63 bits, because SQLite's integers are signed.
+        yield int.from_bytes(digest.digest(), "big") >> 1
 
 
 def _received(seq: int, block: Block, head: Head, digest: int, repeats: int | None) -> Received:
