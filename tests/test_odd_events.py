@@ -153,6 +153,35 @@ def test_a_suite_recorded_from_odd_events_passes(project: Path, capsys: pytest.C
     assert "skipped: odd.ndjson:1:1: a text contains half of a surrogate pair, which YAML cannot represent" in said
 
 
+def test_lines_of_events_end_at_line_feeds_only(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON may contain U+2028. Values that are nested too deeply are skipped with their line."""
+    deep: list[Any] = []
+    for _ in range(900):
+        deep = [deep]
+    events = [{**ORDER, "event": "A\u2028B"}, {**ORDER, "properties": {"a": deep}}]
+    lines = [*(json.dumps(event, ensure_ascii=False) for event in events), "[" * 100_000]
+    Path("lines.ndjson").write_text("\n".join(lines), encoding="utf-8")
+    made = main(["record", "lines.ndjson", "--workspace", "plain.yaml", "-o", "lines.suite.yaml"])
+    said = capsys.readouterr().err
+
+    assert made == 0, said
+    assert "lines.ndjson:2:1: nested too deeply; the maximum in a suite is 80 levels" in said
+    assert "lines.ndjson:3:1: nested too deeply" in said
+    assert "A\u2028B" in yamlfile.load(Path("lines.suite.yaml")).data["scenarios"][0]["send"]["event"]
+
+
+@pytest.mark.parametrize("option", ["--history", "--duckdb"])
+def test_a_file_of_another_kind_is_never_a_database(
+    option: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """DuckDB opens JSON, CSV and Parquet in memory: the run ended without an error, and nothing was stored."""
+    Path("one.ndjson").write_text(json.dumps(ORDER))
+
+    assert main(["replay", "one.ndjson", "--workspace", "plain.yaml", option, "one.ndjson"]) == 4
+    assert "it exists, but it is not a DuckDB database" in capsys.readouterr().err
+    assert Path("one.ndjson").read_text() == json.dumps(ORDER)
+
+
 def test_frames_of_odd_events_can_be_made(project: Path) -> None:
     """Frames, also of a comparison and of the tables in a warehouse. A half of a character is a question mark."""
     before, after = Workspace.load(project / "workspace.yaml"), Workspace.load(project / "new.yaml")

@@ -458,7 +458,7 @@ def test_recorded_suites_contain_no_personal_data(events: Callable[..., Path]) -
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "events.ndjson:1:2: no JSON"),
+        ("{", "events.ndjson:1:2: not JSON"),
         ("5", "events.ndjson:1:1: not an event"),
         ("", "the file contains no events"),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.records.files import needs
 from svctoolkit.replay.tally.rows import Columns, arrow_batch, arrow_schema
+from svctoolkit.warehouse.loading.database import refuse_data_file
 
 
 # Any: a pyarrow reader, which has no types
@@ -34,6 +35,7 @@ def write_duckdb(tables: Iterable[tuple[str, Any]], path: Path) -> None:
         raise needs("duckdb", "a database", "warehouse") from None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        refuse_data_file(path)
         with duckdb.connect(str(path)) as database:
             database.execute("BEGIN")
             for name, table in tables:

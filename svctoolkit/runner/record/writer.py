@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 from svctoolkit import yamlfile
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, Problem
+from svctoolkit.events import too_deep
 from svctoolkit.expect.expectation import is_reserved
 from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable_all
@@ -19,6 +19,7 @@ from svctoolkit.results import NO_TRANSFORMATION
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.planes.pool import open_planes
 from svctoolkit.runner.record.personal import Pseudonyms
+from svctoolkit.runner.suite.fixtures import json_lines
 from svctoolkit.runner.suite.format import WORKSPACE_KEYS
 from svctoolkit.runner.suite.load import suite_of
 from svctoolkit.runner.suite.results import STAGES
@@ -27,6 +28,7 @@ from svctoolkit.secrets import NamedSecrets, Secret, reveal
 from svctoolkit.workspace import Workspace, config_names
 
 _LONGEST_TITLE = 100  # characters
+_MOST_LEVELS = 80  # of an event: YAML is read up to 100, and expectations are around it
 _TIME = "2026-01-01T12:00:00Z"
 _UNPACK = {".gz": "gzip -dk", ".zst": "zstd -dk"}
 #: Fields that SDKs and the data plane add to every event: they vary, and are generated again when a scenario runs.
@@ -62,13 +64,9 @@ def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
     name = yamlfile.display_name(path)
     if path.suffix in _UNPACK:
         raise ConfigError(f"the file is compressed; unpack it first: {_UNPACK[path.suffix]} {path}", where=name)
-    for number, line in enumerate(yamlfile.load_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            bad.append(Problem("no JSON", f"{name}:{number}:{getattr(error, 'colno', 1)}"))
+    for number, value in json_lines(path):
+        if isinstance(value, Problem):
+            bad.append(value)
             continue
         where = f"{name}:{number}:1"
         events = events_in(value)
@@ -96,7 +94,9 @@ def recordable(events: Iterable[ReceivedEvent], bad: list[Problem], where: str) 
     """Return the events that a suite can hold; the others are added to `bad`."""
     kept = []
     for received in events:
-        if storable_all(received.event) == received.event:
+        if too_deep(received.event, _MOST_LEVELS):
+            bad.append(Problem(f"nested too deeply; the maximum in a suite is {_MOST_LEVELS} levels", where))
+        elif storable_all(received.event) == received.event:
             kept.append(received)
         else:
             bad.append(Problem("a text contains half of a surrogate pair, which YAML cannot represent", where))

@@ -6,7 +6,7 @@ send: {$use: order, $set: {properties.revenue: 22.5}, $unset: [context.ip]}
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,15 +142,25 @@ def load_file(path: Path) -> Json:
     """Return the value in a .json, .ndjson or .yaml file. Raises `ConfigError` with the position of a mistake."""
     if path.suffix != ".ndjson":
         return yamlfile.load(path).data
-    values = []
-    for number, line in enumerate(yamlfile.load_text(path).splitlines(), 1):
+    values = [value for _, value in json_lines(path)]
+    if problems := [value for value in values if isinstance(value, Problem)]:
+        raise ConfigError(problems[0])
+    return values
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, Json | Problem]]:
+    """Yield the lines of an NDJSON file that are not empty: their numbers, and the value of each or what is wrong."""
+    name = yamlfile.display_name(path)
+    # JSON may contain characters at which `splitlines` would end a line, such as U+2028.
+    for number, line in enumerate(yamlfile.load_text(path).split("\n"), 1):
         if line.strip():
             try:
-                values.append(json.loads(line))
+                value = json.loads(line)
             except ValueError as error:
-                column = error.colno if isinstance(error, json.JSONDecodeError) else 1
-                raise ConfigError("no JSON", where=f"{yamlfile.display_name(path)}:{number}:{column}") from error
-    return values
+                value = Problem("not JSON", f"{name}:{number}:{getattr(error, 'colno', 1)}")
+            except RecursionError:
+                value = Problem("nested too deeply", f"{name}:{number}:1")
+            yield number, value
 
 
 def _with(value: Any, path: list[str], new: Any) -> Any:

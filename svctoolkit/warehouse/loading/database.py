@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
@@ -55,10 +56,25 @@ def connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
     except ImportError as error:
         name = "duckdb" if "duckdb" in str(error) else "pyarrow"
         raise ConfigError(f"a warehouse needs {name}: pip install 'svctoolkit[warehouse]'") from None
+    refuse_data_file(Path(path))
     try:
         return duckdb.connect(path, config=dict(_CONFIG))
     except duckdb.Error as error:
         raise ConfigError(f"{path} cannot be used: {str(error).splitlines()[0]}") from None
+
+
+def refuse_data_file(path: Path) -> None:
+    """Raise `ConfigError` if there is a file of another kind.
+
+    DuckDB opens a file of JSON, CSV or Parquet as a database in memory, and what is written to that is lost.
+    """
+    try:
+        with path.open("rb") as file:
+            start = file.read(12)
+    except OSError:  # no such file, or DuckDB reports what is wrong
+        return
+    if start[8:] != b"DUCK":
+        raise ConfigError(f"{path} cannot be used: it exists, but it is not a DuckDB database")
 
 
 class Database:
