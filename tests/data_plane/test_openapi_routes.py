@@ -62,5 +62,6 @@ def test_the_routes_for_inspection_and_administration(
             case.body[name] = min(seconds, 0) if isinstance(seconds, float | int) else "no"
     # Whether a destination can have a state or an expectation is not a matter of the schema.
     excluded = [positive_data_acceptance] if case.path in ("/admin/held/{destination}", "/inspect/expect") else []
-    for headers in senders:  # to draw a request costs more than to send it
+    # An expectation has so many forms that it takes half of the time of all routes.
+    for headers in senders[:1] if case.path == "/inspect/expect" else senders:
         case.call_and_validate(headers=headers, base_url=_LOCAL, excluded_checks=excluded)
