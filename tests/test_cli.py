@@ -671,7 +671,7 @@ def test_serve_prints_its_address_and_an_example(folder: Path) -> None:
             connection.sendall(b"GET /destination-definitions/WEBHOOK HTTP/1.0\r\n\r\n")
             answer = connection.recv(12)
         served.send_signal(signal.SIGINT)
-        _, errors = served.communicate(timeout=30)
+        _, errors = served.communicate(timeout=60)
 
     assert answer == b"HTTP/1.1 200"
     assert f"127.0.0.1:{port}/v0/testDestination/hook" in ready

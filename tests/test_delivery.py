@@ -650,11 +650,11 @@ def test_at_most_100_idle_connections_are_kept(server: Scripted) -> None:
     for thread in threads:
         thread.join(60)
     for _ in range(10):
-        assert gone.acquire(timeout=30)
+        assert gone.acquire(timeout=60)
     assert not gone.acquire(blocking=False)
     transport.close()
     for _ in range(100):
-        assert gone.acquire(timeout=30)
+        assert gone.acquire(timeout=60)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def destination_server(arrived: Semaphore, released: Event) -> Iterator[str]:
             self.rfile.read(int(self.headers["content-length"]))
             if self.path == "/slow":
                 arrived.release()
-                released.wait(30)
+                released.wait(120)
             self.send_response(200)
             self.send_header("content-length", "0")
             self.end_headers()
@@ -75,7 +75,7 @@ def test_a_slow_destination_does_not_delay_a_fast_one() -> None:
     ):
         slow = [pool.submit(client.post, "/v0/testDestination/slow", json=SENT) for _ in range(64)]
         for _ in range(32):
-            assert arrived.acquire(timeout=20)
+            assert arrived.acquire(timeout=60)
         fast = client.post("/v0/testDestination/fast", json=SENT)
         quick = client.post("/v0/testDestination/slow", json={"message": EVENT})
         pending = [request for request in slow if not request.done()]
@@ -92,7 +92,7 @@ def test_a_hanging_transformation_is_a_504_and_delays_no_other_request() -> None
     """User code runs outside the server process: other requests continue, and the waiting one gets an error in time."""
     released = Event()
     workspace = live_workspace("http://127.0.0.1:9")
-    workspace.transformation("stuck", lambda event: released.wait(30) and event)
+    workspace.transformation("stuck", lambda event: released.wait(120) and event)
     workspace.destination("stuck", "WEBHOOK", config={"webhookUrl": "http://127.0.0.1:9/"}, transformation="stuck")
     with running(workspace, timeout=0.2) as server, httpx.Client(base_url=server.url, auth=LOGIN) as client:
         stuck = client.post("/v0/testDestination/stuck", json={"message": EVENT})
@@ -208,7 +208,7 @@ def test_ctrl_c_stops_a_server_cleanly(tmp_path: Path) -> None:
         answer = httpx.post(f"{url}/v0/testSource/web", json=SENT, auth=("demo@svctoolkit.example", token))
         sent = httpx.post(f"{url}/v1/track", json={"event": "Paid", "userId": "u"}, auth=("web", ""))
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=60)
 
     assert (answer.status_code, sent.status_code) == (200, 200)
     assert [cell.event for cell in History.load(tmp_path / "h.duckdb").cells()] == ["Paid"]

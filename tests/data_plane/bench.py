@@ -142,7 +142,7 @@ class Pages:
     def stop(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(60)
         self._reader.join()
         assert self._process.stdout is not None
         self._process.stdout.close()

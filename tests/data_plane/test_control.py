@@ -335,7 +335,7 @@ async def cell():
     print(len(plane.delivered))
 asyncio.run(cell())
 """
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
 
     assert (run.stdout, run.stderr, run.returncode) == ("1\n", "", 0)
 

@@ -142,7 +142,7 @@ def test_the_browser_client(served: DataPlane, node: Path, chromium: str, option
         text=True,
     ) as browser:
         served.wait(lambda: len(served.received) >= 34 or browser.poll() is not None, 45)
-        out, err = browser.communicate("done\n", timeout=30)
+        out, err = browser.communicate("done\n", timeout=60)
 
     assert browser.returncode == 0, err
     assert json.loads(out.splitlines()[-1])["errors"] == []

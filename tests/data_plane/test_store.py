@@ -121,7 +121,7 @@ def test_a_temporary_failure_of_the_store_loses_nothing(
             plane.wait(lambda: "retrying" in caplog.text, 60)
             other.execute("drop trigger broken")
         plane.send({**EVENT, "messageId": "m9"}, source="web")
-        plane.drain(30)
+        plane.drain(120)
 
         ids = [*(f"m{number}-{n}" for number in range(3) for n in range(3)), "m9"]
         assert [d.message_id for d in plane.delivered if d.destination == "crm"] == ids
@@ -177,7 +177,7 @@ def test_damaged_pages_are_reported(workspace: Workspace, tmp_path: Path) -> Non
     with DataPlane(workspace, listen=False, store=file) as plane:
         for number in range(20):
             plane.send([{**EVENT, "messageId": f"{number}-{n}", "text": "x" * 500} for n in range(50)], source="web")
-        plane.drain(30)
+        plane.drain(120)
     content = bytearray(file.read_bytes())
     for start in range(4 * 16_384, len(content), 5 * 16_384):
         content[start : start + 8_000] = random.Random(1).randbytes(8_000)

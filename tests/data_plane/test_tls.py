@@ -39,7 +39,7 @@ def test_https_with_a_machine_readable_log(tmp_path: Path) -> None:
             counts = client.get("/inspect/counts", headers={"Authorization": f"Bearer {token}"})
             sent = client.post("/v1/batch", auth=("web", ""), json={"batch": [{"type": "track"}]})
         served.send_signal(signal.SIGTERM)
-        _, log = served.communicate(timeout=30)
+        _, log = served.communicate(timeout=60)
     lines = [json.loads(line) for line in log.splitlines()]
 
     assert (page.status_code, counts.status_code, sent.status_code, served.returncode) == (200, 200, 400, 0)

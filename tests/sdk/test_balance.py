@@ -139,7 +139,7 @@ def test_events_of_a_file_that_was_removed_after_shutdown_count_as_dropped(
         data_directory=tmp_path / "data", data_plane_url=gateway.url, track_lifecycle_events=False, sleep_timeout=3600
     )
     try:
-        client.initialize(KEY).wait(30)
+        client.initialize(KEY).wait(60)
         client.track("one")
         client.track("two")
         client.shutdown(0.1)
@@ -169,7 +169,7 @@ def test_parked_events_of_a_removed_file_count_as_dropped(tmp_path: Path) -> Non
         backoff=lambda _: 0.0,
     )
     try:
-        client.initialize(KEY).wait(30)
+        client.initialize(KEY).wait(60)
         client.track("refused")
         client.flush(30)
         before = client.stats()

@@ -182,7 +182,7 @@ def test_a_client_that_cannot_start_threads_is_ready_and_delivers(make: Make, ga
     finally:
         threading.stack_size(0)
 
-    assert ready.wait(30)
+    assert ready.wait(60)
     client.track("event")
     assert client.flush(60)
     assert gateway.names == ["event"]

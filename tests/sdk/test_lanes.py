@@ -119,7 +119,7 @@ def test_events_without_known_ids_have_one_lane(users: list[str]):
 def test_two_batches_are_sent_in_parallel(gateway: Gateway, make, tmp_path: Path):
     """Of different users: each request is answered only when both have arrived."""
     _offline(tmp_path / "data", [("", f"U{n % 8}") for n in range(40)])
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=60)
 
     def meet(_: int, __: bytes) -> None:
         together.wait()
@@ -216,7 +216,7 @@ def test_order_is_kept_whatever_fails(users: list[tuple[str, str]], faults: dict
             backoff=lambda _: 0.0,
         )
         client.initialize(KEY)
-        assert client.flush(30)
+        assert client.flush(60)
         stats = client.stats()
         parked = set(client.frame()["event"]) if stats.parked else set()
         client.shutdown(0.2)
@@ -257,7 +257,7 @@ client.flush(60)"""
         child.send_signal(signal.SIGKILL)
         child.wait()
     killed.set()
-    assert make(flush_queue_size=5).flush(30)
+    assert make(flush_queue_size=5).flush(60)
 
     assert _orders(gateway.events) == _expected(users)
 

@@ -68,7 +68,7 @@ def test_shutdown_in_a_signal_handler_sends_everything(gateway: Gateway, tmp_pat
         # The interrupted call's event, and the handler's own, may be sent at the next start.
         client = ServiceClient(data_directory=directory, data_plane_url=gateway.url, track_lifecycle_events=False)
         client.initialize(KEY)
-        assert client.flush(20)
+        assert client.flush(60)
         client.shutdown()
         sent = gateway.events[before:]
         numbers = {event["properties"]["number"] for event in sent if event["event"] == "under load"}
@@ -240,7 +240,7 @@ def test_calls_in_a_signal_handler_are_kept(make, gateway: Gateway):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert client.flush(20)
+    assert client.flush(60)
 
     assert [name for name in gateway.names if name != "interrupting"] == [str(n) for n in range(2000)]
     assert gateway.names.count("interrupting") == len(calls) > 10
@@ -273,7 +273,7 @@ def test_a_finalizer_may_call_the_client(make, gateway: Gateway):
         gc.set_threshold(*thresholds)
     # `collect` does nothing while another thread collects.
     until(lambda: gc.collect() >= 0 and gone == made)
-    assert client.flush(20)
+    assert client.flush(60)
 
     assert gateway.names.count("finalized") == made[0]
     assert len(gateway.names) == 500 + made[0]
@@ -314,7 +314,7 @@ def test_calls_during_initialize_are_kept(gateway: Gateway, tmp_path: Path):
     client.initialize(KEY)
     for thread in threads:
         thread.join()
-    assert client.shutdown(20)
+    assert client.shutdown(60)
 
     assert sorted(gateway.names) == sorted(f"{thread} {number}" for thread in range(4) for number in range(100))
 

@@ -66,15 +66,15 @@ def test_a_client_of_python_lives_in_the_time_of_the_data_plane() -> None:
     """`clock=plane.time`: `plane.advance` ends a session."""
     with DataPlane(Workspace.loads(WORKSPACE), listen=False) as plane:
         client = ServiceClient(data_directory=":memory:", transport=plane, clock=plane.time)
-        client.initialize(plane.write_key("web")).wait(30)
+        client.initialize(plane.write_key("web")).wait(60)
         for seconds in (0, 60, 3600):
             client.background()
             plane.advance(seconds)
             client.foreground()
             client.track("A", {"after": seconds})
-        assert client.flush(30)
+        assert client.flush(60)
         client.shutdown(30)
-        plane.drain(30)
+        plane.drain(120)
         events = [received.event for received in plane.received if received.event.get("event") == "A"]
         first, same, new = [event["context"]["sessionId"] for event in events]
 

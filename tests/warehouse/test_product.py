@@ -155,7 +155,7 @@ def test_a_full_disk_postpones_events(workspace: Workspace, tmp_path: Path) -> N
         plane.send(order(), source="web")
         plane.wait(lambda: any(fate.status == "pending" and fate.attempts for fate in plane.fates))
         blocked.unlink()
-        plane.drain(30)
+        plane.drain(120)
 
         assert plane.warehouse("wh").count("tracks") == 1
 
@@ -173,7 +173,7 @@ def test_tables_can_be_queried_while_events_arrive(plane: DataPlane) -> None:
         sent = [pool.submit(plane.send, [order(f"m{n}-{i}") for i in range(20)], source="web") for n in range(10)]
         counts = [plane.warehouse("wh").tables()["rows"].sum() for _ in range(5)]
         assert {answer.result().status for answer in sent} == {200}
-    plane.drain(30)
+    plane.drain(120)
 
     assert counts == sorted(counts)
     assert plane.warehouse("wh").sql("select count(distinct id) n, count(*) m from tracks").values.tolist() == [
