@@ -137,7 +137,8 @@ ROOMS = {
     ),
     "server": (
         "demo_workspace web test_api store batches tracing worker ingest inspect regulations console admin health "
-        "faults scripts simulated forwarding application serving plane _display announcement collector foreground"
+        "faults scripts simulated forwarding application serving controls plane _display announcement collector "
+        "foreground"
     ),
     "server.worker": (
         "notifier backoff timers threads lost_values asked task rows watchdog knobs checks feed journal waiting "

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError, EventError, UnknownName
@@ -18,6 +18,8 @@ from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable_all
 from svctoolkit.warehouse.loading.batch import Conflict
 from svctoolkit.warehouse.loading.database import Database
+from svctoolkit.warehouse.loading.flow import Flow
+from svctoolkit.warehouse.loading.frames import frame_of
 from svctoolkit.warehouse.loading.load import Load, Loader
 from svctoolkit.warehouse.loading.seed import columns_of
 from svctoolkit.warehouse.loading.staging import Catalogue, Schema, Shapes, Staged, collector_pause
@@ -31,17 +33,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_STAGED = 200_000  # rows; beyond this they are loaded immediately
-_MOST_EVENTS = 1000  # event names whose tables are cached
-#: RudderStack's table -> the type of event that fills it
-_KINDS = {
-    "tracks": "track",
-    "identifies": "identify",
-    "pages": "page",
-    "screens": "screen",
-    "groups": "group",
-    "_groups": "group",
-    "aliases": "alias",
-}
 #: The numbers of `Warehouse.facts`.
 FACTS = ("rows", "discards", "losses", "type_changes", "new_columns", "new_tables")
 _MOST_LOSSES = 10_000  # losses that are kept; all are counted
@@ -97,8 +88,7 @@ class Warehouse(Displayed):
         self._must_merge = False  # for the staged rows
         self._columns, self._fields = Shapes(), Shapes()
         self._loader: Loader | None = None
-        self._flow: dict[str, set[str]] = {}
-        self._ways: set[tuple[str, str, str]] = set()
+        self._flow = Flow(self.rows.usual.names.own("event_text"))
         self._seeded: Schema = {}
         self._lock = RLock()
 
@@ -165,7 +155,7 @@ class Warehouse(Displayed):
         if self._must_merge != merge:
             self.sync()
             self._must_merge = merge
-        self._note_flow(staged)
+        self._flow.note(staged)
         self._staged += staged
         if len(self._staged) >= _MOST_STAGED:
             self.sync()
@@ -257,7 +247,7 @@ class Warehouse(Displayed):
         Raises `ConfigError` if the SQL is invalid, would change data, or takes longer than `timeout` seconds. It has no
         access to files, the network or extensions.
         """
-        return _frame(self.arrow(query, timeout=timeout))
+        return frame_of(self.arrow(query, timeout=timeout))
 
     def arrow(self, query: str, *, timeout: float = 60.0) -> pa.Table:
         """Return the result of a SELECT as an Arrow table. Raises what `sql` does."""
@@ -366,7 +356,7 @@ class Warehouse(Displayed):
 
     def flow(self) -> dict[str, set[str]]:
         """Return event (a track event by its name) -> the tables that contain its rows."""
-        return {event: set(tables) for event, tables in self._flow.items()}
+        return self._flow.tables()
 
     def __repr__(self) -> str:
         return f"<Warehouse {self.namespace} ({self.provider.label})>"
@@ -387,32 +377,6 @@ class Warehouse(Displayed):
             raise UnknownName("table", name, names.values())
         return names[name.lower()]
 
-    def _note_flow(self, staged: Sequence[Staged]) -> None:
-        """Remember which events fed which tables."""
-        if not staged:
-            return
-        text = staged[0].data.get(self.rows.usual.names.own("event_text"), "")
-        way = (text if isinstance(text, str) else "", staged[0].table, staged[-1].table)
-        if way not in self._ways and len(self._ways) < _MOST_EVENTS:
-            self._ways.add(way)
-            kind = next((_KINDS[row.table.lower()] for row in staged if row.table.lower() in _KINDS), "track")
-            self._flow.setdefault(f"{kind} {way[0]}".strip(), set()).update(row.table for row in staged)
-
     def _keep(self, losses: Sequence[Loss]) -> None:
         self.loss_count += len(losses)
         self._losses += losses[: max(0, _MOST_LOSSES - len(self._losses))]
-
-
-def _frame(table: pa.Table) -> pd.DataFrame:
-    """Return a DataFrame with nullable integers and booleans, so that a missing value does not make them floats."""
-    import pandas as pd
-    import pyarrow as pa
-
-    kinds: dict[Any, Any] = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
-    kinds[pa.string()] = pd.StringDtype()
-    for place, column in enumerate(table.schema):
-        if pa.types.is_decimal(column.type):  # DuckDB's type for sums of integers
-            kind = pa.int64() if column.type.scale == 0 else pa.float64()
-            table = table.set_column(place, column.name, table.column(place).cast(kind, safe=False))
-    frame: pd.DataFrame = table.to_pandas(types_mapper=kinds.get)
-    return frame

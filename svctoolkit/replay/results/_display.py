@@ -10,10 +10,11 @@ from svctoolkit.display import Html
 from svctoolkit.displayed import printable, shows
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, verdict_lines
+from svctoolkit.replay.results.common import _Result
 from svctoolkit.replay.results.group_contrasts import Contrasts
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
 from svctoolkit.replay.results.pictures import change_of_values, changes_by_day, failures_by_day, fates, shifts
-from svctoolkit.replay.results.results import Comparison, _Result
+from svctoolkit.replay.results.results import Comparison
 from svctoolkit.replay.results.stories import Story, day_bars, number_lines, stories
 from svctoolkit.replay.results.summary import head, notes, text
 from svctoolkit.replay.results.text import anchor, count_words, describe, describe_outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from svctoolkit.replay.results.results import _Result
+from svctoolkit.replay.results.common import _Result
 from svctoolkit.replay.results.stories import Story
 from svctoolkit.replay.results.text import count_words, describe_outcome, plural_s
 from svctoolkit.replay.tally.exposure import KIND_WORDS

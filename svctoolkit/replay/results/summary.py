@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, story_lines, verdict_lines
+from svctoolkit.replay.results.common import _Result
 from svctoolkit.replay.results.gates import source_text
-from svctoolkit.replay.results.results import Comparison, _Result
+from svctoolkit.replay.results.results import Comparison
 from svctoolkit.replay.results.stories import day_bars, number_lines, stories
 from svctoolkit.replay.results.text import count_words, describe, example_line, plural_s
 from svctoolkit.replay.tally.tally import Group
