@@ -16,7 +16,7 @@ from svctoolkit.policies.tables import Sheets, Tables
 from svctoolkit.replay.engine.ledger import Book
 from svctoolkit.replay.records.record import Record, paths_of
 from svctoolkit.replay.tally.tally import Example, Group, Tally, add_counts
-from svctoolkit.results import EventResult, Payload
+from svctoolkit.results import ABSENT, EventResult, Payload
 from svctoolkit.secrets import Masker
 
 _Key: TypeAlias = tuple[str, str, str, str, str]
@@ -108,7 +108,13 @@ class Police:
 
 
 def _sent_of(results: Sequence[EventResult]) -> list[Payload]:
-    return [payload for result in results if not result.error for payload in result.payloads]
+    # A result with payloads has no error from before they were sent: to look for one takes time for every event.
+    return [
+        payload
+        for result in results
+        if result.destination_response is ABSENT or not result.error
+        for payload in result.payloads
+    ]
 
 
 def check_whole(policies: Policies, tally: Tally, tables: Tables, history: Path | str | None) -> list[str]:
