@@ -128,6 +128,8 @@ def test_references_are_complete(site: dict[Path, Page]) -> None:
     assert [n for n in MATCHERS if f'id="{n}"' not in text["matchers"]] == []
     assert 'id="svctoolkitworkspace"' in text["python"]
     assert "test_destination" in text["python"]
+    inherited = ("dataplanedrain", "dataplanebreaches", "serviceclienttrack")
+    assert [name for name in inherited if f'id="{name}"' not in text["python"]] == []
     assert "<code>recorder</code>" in text["yaml"]
     assert "webhookUrl" not in text["yaml"]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from svctoolkit.cli._command import Command
 from svctoolkit.cli._site.signatures import signature
+from svctoolkit.displayed import Displayed
 from svctoolkit.registry import Registry
 
 
@@ -123,9 +124,12 @@ def _is_own(module: Any, name: str, value: Any) -> bool:
 
 
 def _methods(kind: type) -> Iterator[tuple[str, Any]]:
-    for name, value in sorted(vars(kind).items()):
+    """Yield the public methods, also those of base classes in this package; methods with two names once."""
+    own = [base for base in kind.__mro__ if base.__module__.startswith("svctoolkit.") and base is not Displayed]
+    members = {name: value for base in reversed(own) for name, value in vars(base).items()}
+    for name, value in sorted(members.items()):
         function = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
-        if not name.startswith("_") and inspect.isfunction(function):
+        if not name.startswith("_") and inspect.isfunction(function) and function.__name__ == name:
             yield name, function
 
 
