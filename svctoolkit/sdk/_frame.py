@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.lexical import storable_all
+from svctoolkit.sdk.base.values import stored_object
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def frame(listing: Sequence[tuple[int, float, str, int, str, bytes]]) -> pd.Data
         raise ConfigError("frame() needs pandas: pip install pandas") from error
     rows = []
     for id, at, state, status, reason, body in listing:
-        event = json.loads(body)
+        event = stored_object(body)
         names = (storable_all(event.get(key)) for key in ("messageId", "type", "event", "userId", "anonymousId"))
         rows.append((id, at, state, status, reason, *names, len(body), event))
     table = pd.DataFrame(rows, columns=[*_STORED, *_EVENT])

@@ -10,11 +10,15 @@ import subprocess
 import sys
 import threading
 from collections import Counter, defaultdict
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from svctoolkit.sdk import ServiceClient
+from svctoolkit.sdk.operate.commands import main
 from svctoolkit.sqlite import Connection
 
 from .gateway import KEY, Gateway, until
@@ -169,6 +173,68 @@ def test_a_damaged_file_is_set_aside(make, gateway: Gateway, tmp_path: Path):
     (aside,) = (tmp_path / "data").glob("queue-3.db.damaged-*")
     assert aside.read_bytes() == b"garbage " * 4096
     assert "is damaged: moved it to" in str(errors[0])
+
+
+def _stored(make, folder: Path, *statements: str) -> None:
+    """Store three events of earlier runs in a queue file, and change it like a damaged disk."""
+    first = make()
+    for number in range(3):
+        first.track(str(number))
+    first._engine.close(1)  # as at the end of the process, without sending
+    with closing(sqlite3.connect(folder / "data/queue-3.db", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        [
+            "PRAGMA writable_schema=ON",
+            "UPDATE sqlite_master SET name=CAST(x'ff9f' AS TEXT), sql='x' WHERE name='parked'",
+        ],
+        ["UPDATE state SET value=CAST(x'7b9f' AS TEXT)"],
+    ],
+    ids=["schema", "value"],
+)
+def test_a_file_with_bytes_that_are_not_text_is_set_aside(
+    make, gateway: Gateway, tmp_path: Path, statements: list[str]
+):
+    """SQLite's message about the damage, or the text itself, is not UTF-8: Python cannot decode it."""
+    _stored(make, tmp_path, *statements)
+    errors = []
+    client = make(on_error=errors.append)
+    client.track("after")
+    assert client.flush()
+
+    assert gateway.names[-1] == "after"
+    assert any("is damaged: moved it to" in str(error) for error in errors)
+
+
+def test_a_damaged_event_does_not_hold_up_the_others(
+    make, gateway: Gateway, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """The data plane refuses it, so it is parked; the queue can still be listed."""
+    _stored(make, tmp_path, "UPDATE events SET body=x'7b2261223a9f' WHERE id=2")
+    answer = gateway.batch
+
+    def refuse(body: bytes, headers: Mapping[str, str]) -> Any:
+        try:
+            return answer(body, headers)
+        except ValueError:
+            return (400, {}, b"invalid json")
+
+    gateway.batch = refuse
+    errors = []
+    client = make(on_error=errors.append)
+    client.track("after")
+    assert client.flush()
+
+    assert sorted(gateway.names) == ["0", "2", "after"]
+    assert [error for error in errors if "internal" in str(error)] == []
+    assert (client.stats().parked, len(client.frame())) == (1, 1)
+    assert main(["queue", str(tmp_path / "data"), "ls"]) == 0
+    assert "parked" in capsys.readouterr().out
 
 
 def test_a_file_damaged_while_in_use_loses_no_new_event(make, gateway: Gateway, tmp_path: Path):

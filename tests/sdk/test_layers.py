@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "events": "base queue",
     "sending": "base queue",
     "device": "base queue sending",
-    "_frame": "",
+    "_frame": "base",
     "engine": "base queue events sending device",
     "runtime": "base queue events engine",
     "diagnosis": "base runtime",

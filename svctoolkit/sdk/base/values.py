@@ -217,6 +217,16 @@ def sound(text: str) -> str:
     return text
 
 
+# Any: JSON
+def stored_object(text: bytes | str) -> dict[str, Any]:
+    """Return a JSON object from the queue's file; an empty one if damage to the file has made it anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def _kind(value: Any) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -10,6 +9,7 @@ from svctoolkit.errors import DeliveryError, is_survivable
 from svctoolkit.json_types import Json
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel
+from svctoolkit.sdk.base.values import stored_object
 from svctoolkit.sdk.device.protocol import Factory, Integration
 from svctoolkit.sdk.queue.claims import Row
 from svctoolkit.sdk.sending.source import DeviceDestination, SourceConfig
@@ -50,8 +50,8 @@ class Integrations:
         """Pass each event to each integration that should get it."""
         for _, body in rows:
             for place, (destination, integration) in list(self._active.items()):
-                event = json.loads(body)  # a copy for each, as integrations may change it
-                if _chooses(event.get("integrations"), destination) and destination.takes(event):
+                event = stored_object(body)  # a copy for each, as integrations may change it
+                if event and _chooses(event.get("integrations"), destination) and destination.takes(event):
                     self._isolate(place, "dump", partial(_dump, integration, event))
 
     def reset(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.sdk.base.settings import Settings
+from svctoolkit.sdk.base.values import stored_object
 
 INSTALLED, UPDATED = "Application Installed", "Application Updated"
 OPENED, BACKGROUNDED = "Application Opened", "Application Backgrounded"
@@ -24,7 +25,7 @@ def launch_events(settings: Settings, before: str | None) -> list[tuple[str, dic
     if before is None:
         events.append((INSTALLED, now))
     elif before != release(settings):
-        events.append((UPDATED, _without_blanks({f"previous_{k}": v for k, v in json.loads(before).items()}) | now))
+        events.append((UPDATED, _without_blanks({f"previous_{k}": v for k, v in stored_object(before).items()}) | now))
     opened = {"from_background": False, "version": settings.application_version}
     return [*events, (OPENED, _without_blanks(opened))]
 

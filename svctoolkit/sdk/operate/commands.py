@@ -7,7 +7,6 @@ import getpass
 import json
 import os
 import re
-import sqlite3
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -18,8 +17,10 @@ from svctoolkit import __version__
 from svctoolkit.durations import UNITS, parse_duration
 from svctoolkit.errors import ConfigError, StorageError, ToolkitError
 from svctoolkit.prometheus import family
+from svctoolkit.sdk.base.values import stored_object
 from svctoolkit.sdk.operate.directory import TABLES, Directory, QueuedEvent, SourceNumbers, State
 from svctoolkit.sdk.operate.drain import drain
+from svctoolkit.sdk.queue.database import SQLITE_ERRORS
 from svctoolkit.sdk.queue.location import fingerprint
 
 _KEY_VARIABLE = "SVCTOOLKIT_WRITE_KEY"
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except (ToolkitError, OSError, sqlite3.Error) as error:
+    except (ToolkitError, OSError, *SQLITE_ERRORS) as error:
         print(f"svctoolkit-client: {error}", file=sys.stderr)
         return 2
     return code
@@ -215,7 +216,7 @@ def _write_lines(file: IO[bytes], bodies: Iterable[bytes]) -> int:
 
 
 def _members(event: QueuedEvent) -> dict[str, object]:
-    content = json.loads(event.body)
+    content = stored_object(event.body)
     members = {"id": event.id, "source": event.source, "stored_at": event.at, "state": event.state}
     verdict = {"status": event.status, "reason": event.reason} if event.state == "parked" else {}
     names = {"message_id": "messageId", "type": "type", "event": "event", "user_id": "userId"}
@@ -223,7 +224,7 @@ def _members(event: QueuedEvent) -> dict[str, object]:
 
 
 def _line(event: QueuedEvent) -> str:
-    content = json.loads(event.body)
+    content = stored_object(event.body)
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.at))
     name = content.get("event") or content.get("name") or ""
     user = content.get("userId") or content.get("anonymousId") or ""

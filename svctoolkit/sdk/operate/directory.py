@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Self
 from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base.settings import new_id
 from svctoolkit.sdk.queue import claims, inserts
+from svctoolkit.sdk.queue.database import SQLITE_ERRORS
 from svctoolkit.sdk.queue.journal import Entry, Reader, others
 from svctoolkit.sdk.queue.journals import Journals, stored_position
 from svctoolkit.sdk.queue.location import FILE
@@ -80,7 +81,7 @@ class Directory:
                 self.path, timeout=_BUSY_SECONDS, isolation_level=None, factory=Connection
             )
             self._connection.execute("SELECT 1 FROM state LIMIT 1")
-        except sqlite3.Error as error:
+        except SQLITE_ERRORS as error:
             raise StorageError(f"{self.path} cannot be read: {error}") from error
 
     def __enter__(self) -> Self:

@@ -10,12 +10,12 @@ from typing import TypeVar
 from svctoolkit.errors import StorageError
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel
-from svctoolkit.sdk.queue.database import Database, is_busy
+from svctoolkit.sdk.queue.database import SQLITE_ERRORS, Database, is_busy
 
 #: Seconds that a call of the application waits for the gate, and that the worker waits.
 MOMENT = 0.02
 PATIENCE = 5.0
-FAILURES = (sqlite3.Error, StorageError)
+FAILURES = (*SQLITE_ERRORS, StorageError)
 _T = TypeVar("_T")
 Work = Callable[[sqlite3.Connection], _T]
 

@@ -47,6 +47,10 @@ _CHECKPOINT_PAGES = 2000  # of 4 KB
 _PAGES_OF_A_TRANSACTION = 4
 _LOG_BYTES = 16 << 20
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+#: Python's errors for a damaged file: SQLite's message, or a text in the file, is not UTF-8.
+_UNREADABLE = "Could not decode to UTF-8"
+#: What SQLite raises. `UnicodeDecodeError` is for messages with bytes of a damaged file.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 #: Connections that a forked child inherited from its parent, see `hold`. SQLite forbids using or even closing them.
 _INHERITED: list[object] = []
@@ -83,7 +87,7 @@ class Database:
                 raise StorageError(f"{self.path} cannot be opened")
             try:
                 self._connection = self._open()
-            except (OSError, sqlite3.Error) as error:
+            except (OSError, *SQLITE_ERRORS) as error:
                 if is_busy(error):
                     raise  # temporary: another process is starting, too
                 self._closed_until = time.monotonic() + 1.0
@@ -92,7 +96,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """One write transaction. If it raises `StorageError` or `sqlite3.Error`, it was rolled back."""
+        """One write transaction. If it raises `StorageError` or one of `SQLITE_ERRORS`, it was rolled back."""
         connection = self.connection()
         # Signal handlers must not use the connection inside an open transaction.
         with self.gate.exclusive():
@@ -102,13 +106,13 @@ class Database:
                 connection.execute("COMMIT")
                 self.pages += _PAGES_OF_A_TRANSACTION
             except BaseException:
-                with suppress(sqlite3.Error):
+                with suppress(*SQLITE_ERRORS):
                     connection.execute("ROLLBACK")
                 raise
 
     def repair(self, error: Exception) -> bool:
         """Replace the file if `error` says that it is damaged. Return whether to try again."""
-        if not isinstance(error, sqlite3.Error) or not _is_damage(error) or self.path == MEMORY:
+        if not _is_damage(error) or self.path == MEMORY:
             return False
         self.close()
         self._set_aside()
@@ -164,7 +168,7 @@ class Database:
                 self._checkpointer = _connect(self.path, timeout=5.0)
             # PASSIVE never waits for readers or writers, so no call of the application is delayed.
             self._checkpointer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-        except sqlite3.Error:
+        except SQLITE_ERRORS:
             return  # the writer's own checkpoint at 32 MB takes over
         finally:
             self._copy_gate.leave()
@@ -223,7 +227,7 @@ class Database:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         try:
             return self._connect()
-        except sqlite3.DatabaseError as error:
+        except SQLITE_ERRORS as error:
             if not _is_damage(error):
                 raise
             self._set_aside()
@@ -304,7 +308,9 @@ def _create(connection: sqlite3.Connection, give_up: float) -> None:
     connection.execute("COMMIT")
 
 
-def _is_damage(error: sqlite3.Error) -> bool:
+def _is_damage(error: Exception) -> bool:
+    if isinstance(error, UnicodeDecodeError) or str(error).startswith(_UNREADABLE):
+        return True
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGED
 
 

@@ -7,11 +7,11 @@ recorded before. An order is deleted after a week, when no process can still hav
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from json.encoder import encode_basestring as quoted
 
+from svctoolkit.sdk.base.values import stored_object
 from svctoolkit.sdk.queue.location import sha256
 from svctoolkit.sdk.queue.memory import MemoryEvent
 
@@ -71,6 +71,6 @@ def _is_covered(event: MemoryEvent, standing: Orders) -> bool:
 
 def _ids(body: bytes) -> set[str]:
     """Return every ID of a user in the event."""
-    event = json.loads(body)
+    event = stored_object(body)
     values = (event.get(member) for member in _MEMBERS)
     return {value for value in values if isinstance(value, str)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import time
 from collections import deque
@@ -18,6 +17,7 @@ from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.timing import Alarm, iso
 from svctoolkit.sdk.base.transport import Answering, Request, Transport
+from svctoolkit.sdk.base.values import stored_object
 from svctoolkit.sdk.queue.claims import Batch, Parked, Row
 from svctoolkit.sdk.queue.direct import Mark
 from svctoolkit.sdk.queue.queue import Queue
@@ -215,7 +215,7 @@ class Sender:
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
     def _report_parked(self, rows: Sequence[Row], answer: Answer) -> None:
-        id = json.loads(rows[0][1]).get("messageId", "")
+        id = stored_object(rows[0][1]).get("messageId", "")
         before, self._refused = self._refused, self._refused + len(rows)
         if before:
             self._reporter.log(LogLevel.DEBUG, "%d event(s) from %s on are parked: %s", len(rows), id, answer.text)
