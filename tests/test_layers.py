@@ -132,7 +132,7 @@ ROOMS = {
         "forecast"
     ),
     "pipeline": (
-        "progress warehouses route simulated outside stages run alone rules fates together leaves steady reruns "
+        "progress warehouses route simulated outside stages run alone rules fates texts together leaves steady reruns "
         "held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (

@@ -44,7 +44,8 @@ class DestinationType(Displayed):
     what its refusals may depend on besides event and settings: the connected `account`, a `lookup` at the destination,
     the `clock`. `merges` say which jobs share a request; without them, and without a function registered by `batch`,
     each job gets its own requests. `takes` names what a type accepts instead of events (such as "audience lists"): it
-    has no handlers and refuses every event.
+    has no handlers and refuses every event. `decided_by` is for types that send every event that has none of these
+    members; if it has some, they and its type decide.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class DestinationType(Displayed):
         needs: Sequence[Need] = (),
         merges: Sequence[Merge] = (),
         takes: str = "",
+        decided_by: Collection[str] = (),
     ) -> None:
         self.title, self.settings, self.docs, self.takes = title, settings, docs, takes
         self.answers, self.earlier, self.quirks = tuple(answers), tuple(earlier), tuple(quirks)
@@ -69,6 +71,7 @@ class DestinationType(Displayed):
         self._names = frozenset(name.lower() for name in (title, *names))
         self.handlers: dict[str, Handler] = {}
         self._merges = tuple(merges)
+        self._decided_by = tuple(decided_by)
         self._batching: Batching | None = None
         self._mappings: dict[bytes, DestinationMapping | tuple[Problem, ...]] = {}
         self._judge: Judge | None = None
@@ -108,7 +111,9 @@ class DestinationType(Displayed):
         filters) are accepted: `svctoolkit.destinations.definitions` lists all variables and checks the names.
         """
         settings = configure(self.title, self.settings, config, environ or {})
-        return DestinationMapping(self.title, self.handlers, settings, self._batching or self._merge, self.takes)
+        return DestinationMapping(
+            self.title, self.handlers, settings, self._batching or self._merge, self.takes, self._decided_by
+        )
 
     def payloads(
         self,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypedDict
 
+import msgspec
 from msgspec import structs
 
 from svctoolkit.causes import Refusal, json_value
@@ -47,8 +49,9 @@ class DestinationMapping:
         settings: Settings | DynamicSettings,
         batching: Batching,
         takes: str,
+        decided_by: Collection[str],
     ) -> None:
-        self.title, self._batching, self._takes = title, batching, takes
+        self.title, self._batching, self._takes, self._decided_by = title, batching, takes, decided_by
         self.settings = settings.settings if isinstance(settings, DynamicSettings) else settings
         self._dynamic = settings if isinstance(settings, DynamicSettings) else None
         self._handlers = handlers
@@ -96,6 +99,28 @@ class DestinationMapping:
             why = f"the event leads to more than {MAX_PAYLOADS} requests; shorten its lists"
             raise MappingError(Refusal("fault", why=why, case="payloads"))
         return payloads
+
+    @property
+    def judges_text(self) -> bool:
+        """Whether `sends` may return true."""
+        return bool(self._decided_by) and self._dynamic is None
+
+    def sends(self, text: bytes) -> bool:
+        """Whether the event with this JSON is certainly sent; most of it is not decoded. Only if `judges_text`."""
+        try:
+            members = self._members(text)
+            kind = members.get("type")
+            if len(members) == 1 and type(kind) is str and kind in self._handlers:
+                return True
+            return bool(self.transform(Event(members), make_context(None, None, None)))
+        except (ToolkitError, msgspec.DecodeError, UnicodeDecodeError):
+            return False
+
+    @cached_property
+    def _members(self) -> Callable[[bytes], dict[str, Any]]:
+        """Decodes the members of an event that decide whether it is sent."""
+        members = dict.fromkeys(("type", *self._decided_by), Any)
+        return msgspec.json.Decoder(TypedDict("Members", members, total=False)).decode  # type: ignore[operator]
 
     def _refuse_type(self, event_type: str) -> Refusal:
         what = f"{event_type} events" if event_type else "events without a type"

@@ -155,11 +155,7 @@ def pass_many(
     their plan, never reach the user's code. A response that is not a success is a failure: nothing is retried. Without
     a known source, no rules about sources apply. `begin` and `done` are those of `run_many`.
     """
-    fates = _at_routing(events, source or NO_SOURCE, route)
-    if source is not None and not source.enabled:
-        fates = [Fate("filtered", "gateway", "the source is disabled: its events are refused")] * len(events)
-    for place in repeats:
-        fates[place] = REPEATED
+    fates = fates_before(events, route, source, repeats)
     reasons = [verdict.reason if verdict is not None and verdict.dropped else "" for verdict in verdicts]
     if any(reasons):
         fates = [fate_after_plan(fate, reason) for fate, reason in zip(fates, reasons, strict=True)]
@@ -168,9 +164,24 @@ def pass_many(
     own = contexts if len(places) == len(events) else [contexts[place] for place in places]
     passed = iter(run_many(going, route, stages, sender, own, source, begin=begin, done=done) if places else ())
     return [
-        Passage(_fate(results := next(passed), route, stages), results) if fate.status == "pending" else Passage(fate)
+        Passage(fate_of(results := next(passed), route, stages), results) if fate.status == "pending" else Passage(fate)
         for fate in fates
     ]
+
+
+def fates_before(
+    events: Sequence[Mapping[str, Json]], route: Route, source: Source | None, repeats: Collection[int]
+) -> list[Fate]:
+    """Return the outcome of each event before its tracking plan: pending, or why it goes no further.
+
+    Unless `needs_all(route.destination)`, only the type, the name and the integrations of the events are read.
+    """
+    fates = _at_routing(events, source or NO_SOURCE, route)
+    if source is not None and not source.enabled:
+        fates = [Fate("filtered", "gateway", "the source is disabled: its events are refused")] * len(events)
+    for place in repeats:
+        fates[place] = REPEATED
+    return fates
 
 
 def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, route: Route) -> list[Fate]:
@@ -194,7 +205,8 @@ def _marked(event: Mapping[str, Json], verdict: Verdict | None) -> Mapping[str, 
     return event if verdict is None else mark_event(event, verdict.mark)
 
 
-def _fate(results: Sequence[EventResult], route: Route, stages: Stages) -> Fate:
+def fate_of(results: Sequence[EventResult], route: Route, stages: Stages) -> Fate:
+    """Return the outcome of an event that has run through the stages."""
     maps = stages.dest_transform and (route.mapping is not None or route.tables is not None)
     if maps:
         sends = any(result.payloads for result in results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, overload
 from uuid import uuid4
 
 import msgspec
@@ -57,6 +57,7 @@ class Output(Displayed, msgspec.Struct, frozen=True):
     `order` is set if the code returned the events of a whole batch: the index of each of `events` in that list.
     `by_metadata`: the call has read metadata, or may have, so other metadata may lead to another outcome.
     `losses` has, for each of `events`, the values that JSON could not represent; it is empty if there are none at all.
+    `text` is the JSON of the only event, which is then not in `events`: only for events that are given as `JsonEvents`.
     """
 
     events: tuple[dict[str, Any], ...] = ()
@@ -65,6 +66,47 @@ class Output(Displayed, msgspec.Struct, frozen=True):
     order: tuple[int, ...] = ()
     by_metadata: bool = False
     losses: tuple[tuple[CodeLoss, ...], ...] = ()
+    text: bytes = b""
+
+    def decoded(self) -> Output:
+        """Return the same outcome with its event in `events`."""
+        if not self.text:
+            return self
+        try:
+            return msgspec.structs.replace(self, events=(_DECODE(self.text),), text=b"")
+        except (msgspec.DecodeError, UnicodeDecodeError):  # not from V8
+            error = TransformationError("the sandbox returned an unreadable event", kind="output")
+            return Output(error=error, logs=self.logs)
+
+
+# Any: an event
+class JsonEvents(Sequence[Mapping[str, Any]]):
+    """Events as JSON text on one line each, which goes to a sandbox unchanged. Its output may then be text, too.
+
+    `decode(index)` returns an event. `odd` has the indexes of events that may have integers beyond 2^53.
+    """
+
+    # Any: an event
+    def __init__(self, texts: Sequence[bytes], decode: Callable[[int], Mapping[str, Any]], odd: Sequence[int]) -> None:
+        self.texts, self.odd, self._decode = texts, odd, decode
+
+    def select(self, indexes: Sequence[int]) -> JsonEvents:
+        """Return the events at these indexes."""
+        odd, texts = set(self.odd), [self.texts[index] for index in indexes]
+        return JsonEvents(
+            texts, lambda at: self._decode(indexes[at]), [at for at, index in enumerate(indexes) if index in odd]
+        )
+
+    @overload
+    def __getitem__(self, at: int) -> Mapping[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Mapping[str, Any]]: ...
+    def __getitem__(self, at: int | slice) -> Mapping[str, Any] | list[Mapping[str, Any]]:
+        indexes = range(len(self.texts))[at]
+        return self._decode(indexes) if isinstance(indexes, int) else [self._decode(index) for index in indexes]
+
+    def __len__(self) -> int:
+        return len(self.texts)
 
 
 def shorten(text: str, longest: int) -> str:

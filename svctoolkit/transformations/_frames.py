@@ -144,6 +144,11 @@ def event(text: msgspec.Raw, limits: Limits) -> dict[str, Json] | str:
     return value
 
 
+def is_object(text: bytes, limits: Limits) -> bool:
+    """Whether `event` returns an object for a text of `results`, judged without decoding it."""
+    return text.startswith(b"{") and not may_be_deeper(text, limits.output_depth)
+
+
 def _check_size(frame: bytes, limits: Limits) -> None:
     if len(frame) <= limits.output_values:  # every value has at least one character, and counting is slow
         return

@@ -17,6 +17,7 @@ from svctoolkit.transformations._contract import (
     CodeLoss,
     Fetch,
     Geolocation,
+    JsonEvents,
     Library,
     LibraryLike,
     Limits,
@@ -25,7 +26,7 @@ from svctoolkit.transformations._contract import (
     Output,
     shorten,
 )
-from svctoolkit.transformations._frames import Answer, Request, Result
+from svctoolkit.transformations._frames import Answer, Request, Result, is_object
 from svctoolkit.transformations._frames import event as decode_event
 from svctoolkit.transformations._integers import ALIKE, LONG, with_rounded
 from svctoolkit.transformations._pool import Pool, pool
@@ -140,7 +141,8 @@ class SandboxedTransformation:
         return [msgspec.structs.replace(output, by_metadata=unknown) for output in outputs]
 
     def _run(self, events: Sequence[Mapping[str, Any]], metadata: Sequence[Metadata]) -> list[Output]:
-        content = encode(list(events))
+        as_text = isinstance(events, JsonEvents)
+        content = b"[" + b",".join(events.texts) + b"]" if isinstance(events, JsonEvents) else encode(list(events))
         about = list(metadata) if self.program.may_ask else [{}] * len(events)
         try:
             answer = self._answer(content + b"\n" + encode(about))
@@ -150,12 +152,13 @@ class SandboxedTransformation:
             raise unreadable()
         if answer.hits is not None:
             self.add_hits(answer.hits)
-        outputs = [self._output(result, event) for result, event in zip(answer.results, events, strict=True)]
+        outputs = [self._output(result, events, at, as_text=as_text) for at, result in enumerate(answer.results)]
         if answer.batch is not None:
             batch = [decode_event(item, self.program.limits) for item in answer.batch]
             outputs = _batch_outputs(batch, outputs, events, answer.losses)
-        if self.program.language == "javascript" and LONG in content.translate(ALIKE):
-            outputs = [with_rounded(output, event) for output, event in zip(outputs, events, strict=True)]
+        if self.program.language == "javascript":
+            for at in _odd(events, content):
+                outputs[at] = with_rounded(outputs[at].decoded(), events[at])
         if not answer.metadata:
             return outputs
         return [msgspec.structs.replace(output, by_metadata=True) for output in outputs]
@@ -189,14 +192,18 @@ class SandboxedTransformation:
         with self.workers.worker(self.program, fresh=True) as worker:
             return worker.run(content, self.program.limits, replies)
 
-    def _output(self, result: Result, event: Mapping[str, Any]) -> Output:
+    def _output(self, result: Result, events: Sequence[Mapping[str, Any]], at: int, *, as_text: bool) -> Output:
         logs = _logs(result, self.program.limits) if result.logs or result.dropped else ()
         if result.events is None:
-            return Output(error=_of_event(self.program.error(result.error), event), logs=logs)
+            return Output(error=_of_event(self.program.error(result.error), events[at]), logs=logs)
+        if as_text and len(result.events) == 1 and not result.losses:
+            text = bytes(result.events[0])
+            if is_object(text, self.program.limits):
+                return Output(logs=logs, text=text)
         try:
             returned = tuple([self._event(item) for item in result.events])
         except TransformationError as error:
-            return Output(error=_of_event(error, event), logs=logs)
+            return Output(error=_of_event(error, events[at]), logs=logs)
         return Output(returned, logs=logs, losses=_losses(result.losses, range(len(returned))))
 
     def _event(self, text: msgspec.Raw) -> dict[str, Any]:
@@ -221,6 +228,13 @@ class SandboxedTransformation:
         The outcomes are `true` and `false` of an `if` or a conditional expression, and `case` and `default`.
         """
         return {file: dict(taken) for file, taken in self._branches.items() if not file.startswith(standard.PREFIX)}
+
+
+def _odd(events: Sequence[Mapping[str, Any]], content: bytes) -> Sequence[int]:
+    """Return the indexes of events that may have integers beyond 2^53; `content` is their JSON."""
+    if isinstance(events, JsonEvents):
+        return events.odd
+    return range(len(events)) if LONG in content.translate(ALIKE) else ()
 
 
 def _add(totals: dict[str, dict[_Key, int]], counts: Mapping[str, Mapping[_Key, int]]) -> None:

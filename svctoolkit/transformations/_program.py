@@ -22,7 +22,10 @@ _PARAMETERS = re.compile(
     r"\btransform(?:Event|Batch)?\b[\s=]*(?:async\b\s*)?(?:function\b\s*)?\(\s*[\w$]+\s*(?:,\s*([\w$]+)\s*)?\)"
 )
 _ENTRY_POINT = re.compile(r"\btransform(?:Event|Batch)?\b")
-_BACK_DOORS = re.compile(r"\b(?:arguments|eval|exec|Function|locals|vars|inspect|sys)\b|\.\.\.|\\u")
+# `[...x]` and `{...x}` copy a value; other dots may be those of a function that gets all its arguments.
+_BACK_DOORS = re.compile(
+    r"\b(?:arguments|eval|exec|Function|locals|vars|inspect|sys)\b|(?<![\[{])(?<![\[{] )\.\.\.|\\u"
+)
 #: A line of V8's stacks: `    at transformEvent (clean.js:8:29)`, or without a function `    at clean.js:1:7`.
 _FRAME = re.compile(
     r"at (?:async )?(?:new )?(?:(?P<function>[\w$.<>#]{1,200}) (?:\[as [^\]]{1,100}\] )?\()?"

@@ -95,8 +95,10 @@ class UserCode:
 
     def _keep(self, transformation: str, events: Sequence[Mapping[str, Any]], outputs: Sequence[Output]) -> None:
         about = caller()
-        for event, output in zip(events, outputs, strict=True):
-            where = transformation, about.destination, about.run, str(event.get("messageId") or "")
+        for at, output in enumerate(outputs):
+            if not output.logs and not output.losses:
+                continue
+            where = transformation, about.destination, about.run, str(events[at].get("messageId") or "")
             self.logs.extend(CodeLog(log.text, log.level, *where) for log in output.logs)
             self.losses.extend(LostValue(loss, *where) for of_event in output.losses for loss in of_event)
 

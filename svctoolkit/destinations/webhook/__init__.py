@@ -25,6 +25,7 @@ destination = DestinationType(
     differences=[
         "An event's `fullPath` or `appendPath` is rejected if it is not a string; RudderStack joins lists by commas."
     ],
+    decided_by=("fullPath", "appendPath", "header", "integrations"),
 )
 
 

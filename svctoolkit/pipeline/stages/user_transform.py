@@ -15,13 +15,21 @@ if TYPE_CHECKING:
     from svctoolkit.plans import Link
 
 
-def run(events: Sequence[Mapping[str, Json]], route: Route, source: Source | None) -> list[Output] | None:
-    """Return the outcome of each event, or None if the destination has no user transformation. Calls the code once."""
+def run(
+    events: Sequence[Mapping[str, Json]],
+    route: Route,
+    source: Source | None,
+    heads: Sequence[Mapping[str, Json]] | None = None,
+) -> list[Output] | None:
+    """Return the outcome of each event, or None if the destination has no user transformation. Calls the code once.
+
+    `heads` are the members of the events that `metadata` describes, if the events themselves are text.
+    """
     if route.code is None:
         return None
     if not route.code.wants_metadata:
         return route.code.run(events, [{}] * len(events))
-    return route.code.run(events, _LazyMetadata(len(events), lambda: _metadata(events, route, source)))
+    return route.code.run(events, _LazyMetadata(len(events), lambda: _metadata(heads or events, route, source)))
 
 
 class _LazyMetadata(Sequence[Metadata]):

@@ -25,6 +25,7 @@ from svctoolkit.pipeline import Passage, Route, Stages
 from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
 from svctoolkit.pipeline.run import Done
+from svctoolkit.pipeline.texts import STAGES as TEXT_STAGES
 from svctoolkit.policies import Policies
 from svctoolkit.replay.engine.policing import Police
 from svctoolkit.replay.engine.sides import Side, offline_transport
@@ -40,6 +41,7 @@ from svctoolkit.replay.tally.rows import COMPARISON, REPLAY, empty, parquet
 from svctoolkit.replay.tally.tally import Sum, Tally
 from svctoolkit.secrets import MASK, Masker
 from svctoolkit.simulations import Loss
+from svctoolkit.transformations import JsonEvents
 from svctoolkit.workspace import Workspace
 from svctoolkit.yamlfile import without_collector
 
@@ -77,6 +79,12 @@ class Job:
     policies: tuple[Mapping[str, Json], ...] = ()
     history: bool = False
 
+    @property
+    def only_counts(self) -> bool:
+        """Whether it only counts outcomes. Everything else reads members of the events, so that they are decoded."""
+        reads = len(self.sides) > 1 or self.rows or self.policies or self.history or self.sample != 1
+        return not reads and self.stages == TEXT_STAGES
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -93,7 +101,19 @@ class Batch:
     @cached_property
     def names(self) -> list[str]:
         """The name of each event, or its type."""
-        return [event.name or event.type for event in map(Event, self.events)]
+        return [event.name or event.type for event in map(Event, self.heads)]
+
+    @cached_property
+    def heads(self) -> list[Mapping[str, Json]]:
+        """The events, or the members of them that every replay reads."""
+        return [record.head for record in self.records]
+
+    @cached_property
+    def json_events(self) -> JsonEvents:
+        """The events as JSON text."""
+        texts = [record.text or encode(record.event) for record in self.records]
+        odd = [at for at, record in enumerate(self.records) if not record.text]
+        return JsonEvents(texts, lambda at: self.records[at].event, odd)
 
     @property
     def repeats(self) -> list[int]:
@@ -109,7 +129,9 @@ class Engine:
         self.sides = [
             Side(workspace, offline_transport(workspace, job.transport, job.stages)) for workspace in job.sides
         ]
-        self._columns = Columns(job.columns)
+        #: whether events stay JSON text, which takes less time
+        self.as_text = job.only_counts and self.sides[0].can_stay_text(job.destinations)
+        self._columns = Columns(job.columns, keeps_text=self.as_text)
         self._now = datetime.fromisoformat(job.now)
         self.review = Review(job.ignore, job.tolerance, job.accepted)
         self.sum = Sum()
@@ -174,7 +196,7 @@ class Engine:
             return False
         self.sum.tally.events += len(batch.records)
         for record in batch.records:
-            self.sum.flows.release(record.event, record.day)
+            self.sum.flows.release(record.head, record.day)
         if self.history is not None:
             with self.timer("history"):
                 self.history.add(*batch.events)
@@ -251,10 +273,18 @@ class Engine:
             self._spent(passages)
         return passages
 
+    def run_texts(self, side: Side, destination: str, batch: Batch) -> list[Passage] | None:
+        """The same for events that stay text: passages of delivered events have no results. Only if `as_text`."""
+
+        def own(at: int) -> Context:
+            return context_of(batch.records[at], self._now, side.lookup)
+
+        return side.run_texts(destination, batch.json_events, batch.heads, own, batch.source, batch.repeats, self.timer)
+
     def count_lost(self, destination: str, side: str, record: Record, losses: Sequence[Loss]) -> None:
         """Count an event that a simulated destination received, and by which rules it was lost there."""
         head = self.head(record)
-        day = time_of(record.event, self._now).astimezone(UTC).date().isoformat()
+        day = time_of(record.head, self._now).astimezone(UTC).date().isoformat()
         self.sum.losses.count(destination, side, head["event_name"] or head["event_type"], day, losses)
         if not side:  # a comparison has conditions about what is lost newly, see the ledger
             for what in marks_of(losses):
@@ -347,7 +377,7 @@ def context_of(record: Record, now: datetime, lookup: Lookup | None = None) -> C
 
     `now` is for events without a time.
     """
-    clock, new_id = partial(time_of, record.event, now), partial(_id, record.place, count())
+    clock, new_id = partial(time_of, record.head, now), partial(_id, record.place, count())
     return Context(clock=clock, new_id=new_id) if lookup is None else Context(clock, lookup, new_id)
 
 

@@ -7,7 +7,7 @@ from operator import is_
 from typing import Any
 
 from svctoolkit.json_types import Json
-from svctoolkit.transformations import Metadata, Output, Runnable
+from svctoolkit.transformations import JsonEvents, Metadata, Output, Runnable
 
 
 class Memo:
@@ -28,14 +28,15 @@ class Memo:
     def run(self, events: Sequence[Mapping[str, Json]], metadata: Sequence[Metadata]) -> list[Output]:
         """Run the code, unless this is the same call as the last one; see `Runnable`."""
         # Metadata only matters if the code has read it.
-        if not self._knows(events) or (self._asks and metadata != self._metadata):
+        own = events.texts if isinstance(events, JsonEvents) else events
+        if not self._knows(own) or (self._asks and metadata != self._metadata):
             self._outputs = self.code.run(events, metadata)
-            self._events, self._metadata = list(events), metadata
+            self._events, self._metadata = list(own), metadata
             self._asks = any(output.by_metadata for output in self._outputs)
         return self._outputs
 
-    def _knows(self, events: Sequence[Mapping[str, Json]]) -> bool:
-        """Return whether these are the same objects. Equality is not enough: `1 == True`."""
+    def _knows(self, events: Sequence[bytes | Mapping[str, Json]]) -> bool:
+        """Return whether these are the same objects or texts. Equality is not enough: `1 == True`."""
         return len(events) == len(self._events) and all(map(is_, events, self._events))
 
     def forget(self) -> None:

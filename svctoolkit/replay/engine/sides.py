@@ -20,10 +20,12 @@ from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
 from svctoolkit.pipeline.run import Done
+from svctoolkit.pipeline.texts import Timer, can_stay_text, pass_texts
 from svctoolkit.plans import Link, Verdict
 from svctoolkit.replay.engine.judge import Judge
 from svctoolkit.replay.engine.memo import Memo
 from svctoolkit.secrets import Masker, reveal, with_values
+from svctoolkit.transformations import JsonEvents
 from svctoolkit.workspace import Destination, Source, Transformation, UserCode, Workspace, config_secrets, require_trust
 
 
@@ -237,6 +239,28 @@ class Side:
             events, to, stages, judge.sender(to), contexts, origin, verdicts, repeats, begin=judge.begin, done=done
         )
         return judge.passages(passages, contexts)
+
+    def can_stay_text(self, destinations: Sequence[str]) -> bool:
+        """Whether events can stay text on their way to all of these destinations."""
+        routes = [self.route(key) for key in destinations]
+        return not self.workspace.tracking_plans and all(to is not None and can_stay_text(to) for to in routes)
+
+    def run_texts(
+        self,
+        key: str,
+        events: JsonEvents,
+        heads: Sequence[Mapping[str, Json]],
+        context_of: Callable[[int], Context],
+        source: str,
+        repeats: Sequence[int],
+        timer: Timer,
+    ) -> list[Passage] | None:
+        """The same for events that stay text: see `pass_texts`. Only if `can_stay_text`."""
+        to = self.route(key)
+        if to is None or not self._reaches(to, source):
+            return None
+        sender = self._sender(transport_of(to, self._transport))
+        return pass_texts(events, heads, to, sender, context_of, self.source(source), repeats, timer)
 
     def forget_held(self) -> None:
         """Forget what simulated destinations hold."""

@@ -29,7 +29,11 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
 
     def run(destination: str, batch: Batch) -> None:
         done = engine.police.reader(destination) if engine.police is not None else None
-        passages, route = engine.run_side(side, destination, batch, batch.events, done=done), side.route(destination)
+        if engine.as_text:
+            passages = engine.run_texts(side, destination, batch)
+        else:
+            passages = engine.run_side(side, destination, batch, batch.events, done=done)
+        route = side.route(destination)
         if passages is None or route is None:
             return
         origin = side.source(batch.source)

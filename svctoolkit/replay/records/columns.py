@@ -14,7 +14,7 @@ from svctoolkit.events import EVENT_TYPES, ROOTS, Event
 from svctoolkit.events.values import plain
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.cells import put
-from svctoolkit.replay.records.json_text import decode
+from svctoolkit.replay.records.json_text import decode, head_of
 from svctoolkit.replay.records.record import Record, Reject, begin
 from svctoolkit.replay.records.warehouse import PRESET, Restorer
 
@@ -34,11 +34,13 @@ class Columns:
     `{"*": "warehouse"}` is a preset: all columns that no other path uses belong to a warehouse table. Use
     `"warehouse:pages"` to name the table, if neither the columns nor the file name identify it.
 
+    With `keeps_text`, events whose JSON is in the input stay text if they can: see `head_of`.
+
     Raises `ConfigError` for an unknown path or conversion.
     """
 
-    def __init__(self, mapping: Mapping[str, str] | None = None) -> None:
-        self.mapping = dict(mapping or {})
+    def __init__(self, mapping: Mapping[str, str] | None = None, *, keeps_text: bool = False) -> None:
+        self.mapping, self._keeps_text = dict(mapping or {}), keeps_text
         self._cells = [(_path(path), *_cell(path, column)) for path, column in self.mapping.items() if path != "*"]
         self._uses_preset = "*" in self.mapping
         table = _table(self.mapping["*"]) if self._uses_preset else ""
@@ -57,6 +59,11 @@ class Columns:
         except ValueError as error:
             return Reject(place, str(error), begin(json.dumps(plain(dict(cells)), ensure_ascii=False, default=str)))
         return self.record(place, value)
+
+    def line(self, place: str, text: bytes) -> Record | Reject:
+        """Return the record of an event's JSON. Raises `ValueError` with the reason if the text is not valid JSON."""
+        head = head_of(text) if self._keeps_text else None
+        return self.record(place, decode(text)) if head is None else Record(place, head, text=text)
 
     def record(self, place: str, value: Json, source: str = "", *, repeats: bool = False) -> Record | Reject:
         """Return the record of a value that is already an event, or a reject with the reason.

@@ -4,14 +4,39 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypedDict
 
 import msgspec
 
-from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
+from svctoolkit.events import EVENT_TYPES, MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
 
 _decode = msgspec.json.Decoder().decode
+
+
+class _Context(TypedDict, total=False):
+    app: Any
+
+
+class Head(TypedDict, total=False):
+    """The members of an event that a replay reads of every event."""
+
+    type: Any
+    event: Any
+    messageId: Any
+    rudderId: Any
+    name: Any
+    integrations: Any
+    receivedAt: Any
+    timestamp: Any
+    originalTimestamp: Any
+    context: _Context
+
+
+_head = msgspec.json.Decoder(Head).decode
+# The same digit for all digits, and the same end for all numbers.
+_ALIKE = bytes.maketrans(b"123456789E]} \t\r", b"000000000e,,,,,")
+_LONG, _LARGE, _MINUS = b"0" * 16, b"0e000", b"-0,"
 
 
 def decode(text: bytes) -> Json:
@@ -50,3 +75,21 @@ def _float(text: str) -> float:
 
 def _refuse_depth() -> NoReturn:
     raise ValueError(f"nested too deeply; the maximum is {MAX_DEPTH} levels")
+
+
+def head_of(text: bytes) -> Head | None:
+    """Return some members of the event with this JSON; None if it has to be decoded as a whole.
+
+    That is so if it is not valid JSON of a common type of event, is nested deeply, or may have numbers that JavaScript
+    reads from its text in another way than from the decoded event: more than 15 digits, three digits of exponent, `-0`.
+    """
+    try:
+        head: Head = _head(text)
+        if not text.isascii():
+            text.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if head.get("type") not in EVENT_TYPES or may_be_deeper(text):
+        return None
+    alike = text.translate(_ALIKE, b"+")
+    return None if _LONG in alike or _LARGE in alike or _MINUS in alike else head

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from svctoolkit.json_types import Json
+from svctoolkit.replay.records.json_text import decode
 
 #: Approximate size of one piece.
 PIECE_BYTES = 4 << 20
@@ -38,19 +39,32 @@ class Record(msgspec.Struct, frozen=True):
     """An event and its place: `file:line`, or `[row]` for input without a file. `source` is a key or id, if known.
 
     `repeats`: a data plane recognized it as a repeated event. `stratum` is its shape, in a sample.
+    `head` is the event, or of one that stays text, the members in `Head`; `text` is its JSON then.
     """
 
     place: str
-    event: Mapping[str, Any]
+    head: Mapping[str, Any]
     source: str = ""
     repeats: bool = False
     stratum: str = ""
+    text: bytes = b""
+    whole: Mapping[str, Any] | None = None
+
+    @property
+    # Any: an event
+    def event(self) -> Mapping[str, Any]:
+        """The event, the same object each time."""
+        if not self.text:
+            return self.head
+        if self.whole is None:
+            msgspec.structs.force_setattr(self, "whole", decode(self.text))
+        return self.whole or {}
 
     @property
     def day(self) -> str:
         """The day of the event, as written in its time (`2026-11-26`); empty without one."""
         for name in _TIMES:
-            text = self.event.get(name)
+            text = self.head.get(name)
             if isinstance(text, str) and _DAY.match(text):
                 return text[:10]
         return ""

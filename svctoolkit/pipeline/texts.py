@@ -1,0 +1,76 @@
+"""Run events that stay JSON text, for a caller that only wants their outcomes.
+
+The text of an event goes to the user's code and comes back as text. It is decoded only if the outcome is anything else
+than one event that the destination is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TypeAlias
+
+from svctoolkit.delivery import Sender
+from svctoolkit.destinations import Context
+from svctoolkit.json_types import Json
+from svctoolkit.pipeline.fates import DELIVERED, Passage, fate_of, fates_before
+from svctoolkit.pipeline.progress import enter
+from svctoolkit.pipeline.route import Route
+from svctoolkit.pipeline.rules import needs_all
+from svctoolkit.pipeline.run import run_many
+from svctoolkit.pipeline.stages import user_transform
+from svctoolkit.pipeline.stages.stages import Stages
+from svctoolkit.transformations import JsonEvents, Output
+from svctoolkit.workspace import Source
+
+Timer: TypeAlias = Callable[[str], AbstractContextManager[None]]
+#: The stages with which events can stay text.
+STAGES = Stages()
+_DELIVERED = Passage(DELIVERED)
+
+
+def can_stay_text(route: Route) -> bool:
+    """Whether `pass_texts` can run events to a destination: it has user code in a sandbox, and sends whole events."""
+    if route.mapping is None or route.code is None or route.runs_function or route.shares:
+        return False
+    return route.mapping.judges_text and not needs_all(route.destination)
+
+
+def pass_texts(
+    events: JsonEvents,
+    heads: Sequence[Mapping[str, Json]],
+    route: Route,
+    sender: Sender,
+    context_of: Callable[[int], Context],
+    source: Source | None,
+    repeats: Collection[int],
+    timer: Timer,
+) -> list[Passage]:
+    """Return the passage of each event, as `pass_many` does with `STAGES` for a source without a tracking plan.
+
+    `heads` are the events, or the members of them that routing and `metadata` read. `context_of(index)` is the
+    context of an event, `timer(stage)` measures the time of a stage. Passages of delivered events may have no results.
+    """
+    passages = [Passage(fate) for fate in fates_before(heads, route, source, repeats)]
+    places = [place for place, passage in enumerate(passages) if passage.fate.status == "pending"]
+    if not places:
+        return passages
+    going = events if len(places) == len(passages) else events.select(places)
+    enter("user_transform", waits=True)
+    with timer("user_transform"):
+        outputs = user_transform.run(going, route, source, [heads[place] for place in places]) or ()
+    enter("dest_transform")
+    with timer("dest_transform"):
+        for place, output in zip(places, outputs, strict=True):
+            if output.text and route.mapping is not None and route.mapping.sends(output.text):
+                passages[place] = _DELIVERED
+            else:
+                passages[place] = _pass_one(events[place], output.decoded(), route, sender, context_of(place), source)
+    return passages
+
+
+def _pass_one(
+    event: Mapping[str, Json], output: Output, route: Route, sender: Sender, context: Context, source: Source | None
+) -> Passage:
+    (results,) = run_many([event], route, STAGES, sender, [context], source, code=lambda *_: [output])
+    return Passage(fate_of(results, route, STAGES), results)
