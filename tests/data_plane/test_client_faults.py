@@ -85,6 +85,9 @@ def test_an_open_page_loses_nothing(bench: Bench) -> None:
 
 def _check_promises(run: Run) -> None:
     """Every event answered with `ok` is stored and delivered once, in order of arrival and within a request."""
+    print(
+        run.line.exchanges, run.errors, [(number_of(each.event), each.repeats) for each in run.view.received], sep="\n"
+    )
     received = [number_of(received.event) for received in run.view.received if received.repeats is None]
     delivered = [number_of(delivery.payload["body"]["JSON"]) for delivery in run.view.delivered]
     assert sorted(received) == sorted(run.line.accepted())

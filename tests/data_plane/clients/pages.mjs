@@ -68,8 +68,9 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
     const errors = [];
     page.on("pageerror", (error) => errors.push(String(error)));
     pages.set(job.id, { context, page, errors });
-    await page.goto(`${origin}/`);
-    await page.evaluate(send, job).catch((error) => errors.push(String(error)));
+    // A rejection that nothing handles would end this process, and with it every other page.
+    await page.goto(`${origin}/`, { timeout: 300_000 }).then(() => page.evaluate(send, job))
+      .catch((error) => errors.push(String(error)));
   } else {
     const { context, page, errors } = pages.get(job.close);
     const storage = await page.evaluate(() => JSON.stringify(localStorage)).catch(String);
