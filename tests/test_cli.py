@@ -749,6 +749,36 @@ def test_a_full_disk_is_reported(folder: Path) -> None:
     assert done.stderr == b"svctoolkit: cannot write the output: No space left on device\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_run_of_suites_meets_a_full_disk_or_a_closed_output(folder: Path) -> None:
+    """A full disk is an error of its environment; the exit code without a reader is that of the scenarios."""
+    (folder / "small.suite.yaml").write_text(SMALL_SUITE)
+    codes, said = [], []
+    for output in (">/dev/full", "| true", ">&-"):
+        command = f"set -o pipefail; {sys.executable} -m svctoolkit run small.suite.yaml {output}"
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, check=False, text=True
+        )
+        codes.append(done.returncode)
+        said.append(done.stderr)
+
+    assert codes == [Exit.FAILED, Exit.OK, Exit.OK]
+    assert said == ["svctoolkit: cannot write the output: No space left on device\n", "", ""]
+
+
+SMALL_SUITE = """
+suite: small
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}
+sources:
+  web: {destinations: [hook]}
+scenarios:
+  - name: an event arrives
+    send: {type: track, event: A, userId: u1}
+    expect: {delivered: [{}]}
+"""
+
+
 def test_closed_output_keeps_the_exit_code(folder: Path) -> None:
     """A command whose standard output is closed still returns its exit code."""
     command = f"exec {sys.executable} -m svctoolkit test destination off --sample track >&-"

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from svctoolkit.cli import _terminal
 from svctoolkit.errors import UsageError, did_you_mean
@@ -67,8 +67,9 @@ def _check(named: Sequence[tuple[str, str]]) -> None:
 
 
 def _standard() -> Output:
-    terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    return Output(sys.stdout, terminal, _terminal.colours(sys.stdout), _terminal.width())
+    terminal = sys.stdout is not None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    stream = cast(TextIO, _terminal.StandardOutput())
+    return Output(stream, terminal, _terminal.colours(sys.stdout), _terminal.width())
 
 
 @contextmanager

@@ -96,6 +96,19 @@ def flush() -> None:
             sys.stdout.flush()
 
 
+class StandardOutput(io.TextIOBase):
+    """Standard output as a stream with the error handling of `out`. Nothing is written if it is closed."""
+
+    def write(self, text: str) -> int:
+        with _writing():
+            if sys.stdout is not None:
+                sys.stdout.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        flush()
+
+
 @contextlib.contextmanager
 def _writing() -> Iterator[None]:
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -231,7 +230,7 @@ def _run_and_report(
     from msgspec import structs
 
     from svctoolkit import runner
-    from svctoolkit.cli import _reports
+    from svctoolkit.cli import _reports, _terminal
     from svctoolkit.runner.suite import last_run as last
     from svctoolkit.runner.suite.dependencies import inputs_of
 
@@ -274,7 +273,7 @@ def _run_and_report(
     last.keep(ran)
     last.Passed.load().keep({name: inputs for name, inputs in passed.items() if ran[name]})
     _tell_slowest(times, args.slowest)
-    sys.stdout.flush()
+    _terminal.flush()
     return code
 
 
