@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import subprocess
+import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -334,3 +335,40 @@ def test_an_unwritable_folder_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(ToolkitError, match=r"cannot write a project to .*shop"):
         import_workspace(file, tmp_path / "shop", environ={}, with_suites=False)
     assert (tmp_path / "shop").read_text() == "a file"
+
+
+#: Runs the program, and sends it a signal while it copies the third file of a project.
+STOPPED = """
+import os, signal, sys
+from svctoolkit.cli import main
+
+copied = []
+
+def stop(event, args):
+    if event == "shutil.copyfile" and len(copied) < 3:
+        copied.append(args)
+        if len(copied) == 3:
+            os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.addaudithook(stop)
+sys.exit(main(["import", "w.json", "-o", "shop", "--no-suites"]))
+"""
+
+
+@pytest.mark.parametrize(("name", "code", "there"), [("SIGKILL", -9, False), ("SIGINT", 2, False), ("SIGINT", 2, True)])
+def test_an_import_that_is_stopped_leaves_no_half_of_a_project(
+    tmp_path: Path, name: str, code: int, there: bool
+) -> None:
+    """The folder appears with all its files; if it exists, Ctrl-C removes what was written."""
+    export(tmp_path, configuration()).rename(tmp_path / "w.json")
+    if there:
+        (tmp_path / "shop").mkdir()
+
+    stopped = subprocess.run(
+        [sys.executable, "-c", STOPPED, name], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert stopped.returncode == code, stopped.stderr
+    assert [path for path in (tmp_path / "shop").rglob("*") if path.is_file()] == []
+    assert (tmp_path / "shop").exists() == there

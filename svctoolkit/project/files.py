@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from uuid import uuid4
 
 from svctoolkit.errors import ConfigError, Problem, ToolkitError
 
@@ -51,14 +52,36 @@ def move_all(source: Path, folder: Path, *, hint: str) -> list[Path]:
     """
     names = sorted(path.relative_to(source) for path in source.rglob("*") if path.is_file())
     check_free(folder, names, hint)
+    try:
+        if folder.exists():
+            _copy(source, names, folder)
+        else:
+            _copy_as_whole(source, names, folder)
+    except OSError as error:
+        raise ToolkitError(f"cannot write a project to {folder}: {error.filename}: {error.strerror}") from error
+    return [folder / name for name in names]
+
+
+def _copy_as_whole(source: Path, names: Sequence[Path], folder: Path) -> None:
+    """Create a folder with files that appear at once: a process that is killed leaves no half of a project."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = folder.with_name(f".{folder.name[:50]}.{uuid4().hex[:8]}")
+    try:
+        _copy(source, names, new)
+        new.rename(folder)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+
+
+def _copy(source: Path, names: Sequence[Path], folder: Path) -> None:
     written: list[Path] = []
     try:
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             written.append(folder / name)
             shutil.copy2(source / name, folder / name)
-    except OSError as error:
+    except BaseException:  # Ctrl-C, too
         for path in written:
             path.unlink(missing_ok=True)
-        raise ToolkitError(f"cannot write a project to {folder}: {error.strerror}") from error
-    return written
+        raise
