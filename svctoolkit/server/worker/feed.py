@@ -8,9 +8,12 @@ how many.
 from __future__ import annotations
 
 import logging
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -144,9 +147,10 @@ class Feed:
 
     def _some(self, after: int, most: int) -> Iterator[_Chunk]:
         size = 0
-        for chunk in self._chunks:
-            if chunk.end > after + 1:
-                yield chunk
-                size += len(chunk.rows)
-                if size >= most:
-                    return
+        # Most readers have read all but the last of thousands of chunks.
+        start = bisect_right(self._chunks, after + 1, key=attrgetter("end"))
+        for chunk in islice(self._chunks, start, None):
+            yield chunk
+            size += len(chunk.rows)
+            if size >= most:
+                return
