@@ -47,7 +47,7 @@ MAY_IMPORT = {
     "destinations": "causes errors simulations secrets url_secrets display registry events yamlfile mapping",
     "sources": "errors display registry events yamlfile mapping",
     "transformations": "causes errors interrupts display events",
-    "delivery": "causes errors secrets url_secrets display registry expect",
+    "delivery": "causes errors secrets url_secrets display registry events expect",
     "workspace": (
         "releases simulations errors secrets url_secrets display events yamlfile plans destinations sources "
         "transformations delivery"

@@ -12,6 +12,7 @@ from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
 from svctoolkit.delivery._js import parse, well_formed
 from svctoolkit.delivery._request import request
 from svctoolkit.errors import DeliveryError
+from svctoolkit.events import may_be_deeper, too_deep
 from svctoolkit.json_types import Json
 
 NO_ANSWER_BODY = "Error occurred while processing payload."
@@ -85,10 +86,15 @@ def response_value(answer: HttpResponse) -> Json:
 
 
 def parse_body(body: bytes) -> Json:
-    """Return the JSON value, or the text if it is not JSON. Always decoded as UTF-8, as RudderStack does."""
+    """Return the JSON value, or the text if it is not JSON or nested more than 200 levels.
+
+    Always decoded as UTF-8, as RudderStack does.
+    """
     content = body.decode("utf-8", "replace").removeprefix("\ufeff")
     try:
         value = parse(content)
+        if may_be_deeper(body) and too_deep(value):
+            return content
         return well_formed(value) if "\\u" in content else value
     except ValueError:
         return content

@@ -219,5 +219,5 @@ def _body(content: bytes, kind: str) -> Json:
         return dict(parse_qsl(content.decode("utf-8", "replace"), keep_blank_values=True))
     try:
         return msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return parse_body(content)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from svctoolkit import DataPlane, Workspace
+from svctoolkit.delivery import Answer
 
 EVENT = {"type": "track", "event": "Seen", "userId": "u1", "messageId": "m1"}
 
@@ -22,6 +24,29 @@ def plane() -> Iterator[DataPlane]:
         plane.send(EVENT, source="web")
         plane.drain(60)
         yield plane
+
+
+def test_a_vendors_endpoint_reads_json_of_any_depth(plane: DataPlane) -> None:
+    """The answer was a 500."""
+    answer = plane.ingest("POST", "/simulated/mp/engage", body=b"[" * 100_000)
+
+    assert answer.status < 500
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+def test_an_answer_of_any_depth_settles_its_events(tmp_path: Path, depth: int) -> None:
+    """Deeper than 200 levels, it is a text. The event failed because of a bug in svctoolkit."""
+    workspace = Workspace("shop")
+    workspace.destination("hook", "MP", config={"token": "t", "dataResidency": "us"})
+    workspace.source("web", destinations=["hook"])
+    with DataPlane(workspace, listen=False, store=tmp_path / "events.db") as plane:
+        plane.script("hook", Answer(200, "[" * depth + "]" * depth))
+        plane.send({"type": "identify", "userId": "u1", "traits": {"plan": "pro"}}, source="web")
+        plane.drain(60)
+        (fate,), (delivery,) = plane.fates, plane.delivered
+
+    assert (fate.status, fate.reason) == ("delivered", "")
+    assert delivery.response == "[" * depth + "]" * depth
 
 
 @pytest.mark.parametrize("path", ["/inspect/deliveries", "/inspect/arrivals/1"])
