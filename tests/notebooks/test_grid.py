@@ -37,6 +37,16 @@ def test_a_search_is_in_all_columns_or_in_one(text: str, count: int) -> None:
     assert len(rows.found) == count
 
 
+def test_columns_of_the_same_name_get_numbers() -> None:
+    """Joins give such frames, and numbers and texts may look alike."""
+    data = pd.DataFrame([[1, 2, 3, 4]], columns=["id", "id", "1", 1])
+    rows = Rows(frame_of(data))
+
+    DataGrid(data)
+    assert list(rows.frame) == ["id", "id (2)", "1", "1 (2)"]
+    assert rows.cells(0, 1) == [["1", "2", "3", "4"]]
+
+
 def test_sorting_is_stable_and_puts_missing_values_last() -> None:
     """Numbers come before texts; rows that are equal keep their order, in both directions."""
     mixed = Rows(frame_of([("a", 2), ("b", "x"), ("c", None), ("d", 1), ("e", 2)], ["name", "value"]))

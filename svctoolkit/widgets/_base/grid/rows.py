@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +107,7 @@ class Rows:
 def frame_of(data: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
     """The rows of a frame, of an Arrow stream (pyarrow, Polars, DuckDB), of a result, of dicts, or of tuples.
 
-    Arrow data stays Arrow data. Raises `ConfigError` for other data.
+    Arrow data stays Arrow data. Columns get names that differ. Raises `ConfigError` for other data.
     """
     import pandas as pd
 
@@ -119,7 +119,19 @@ def frame_of(data: Any, columns: Sequence[str] = ()) -> pd.DataFrame:
         frame = pd.DataFrame(storable_all(list(data)), columns=list(columns) or None)
     else:
         raise ConfigError(f"{type(data).__name__} has no rows; expected a frame, Arrow data, a result or a list")
-    return frame.set_axis([str(name) for name in frame.columns], axis="columns")
+    return frame.set_axis([*_unique(map(str, frame.columns))], axis="columns")
+
+
+def _unique(names: Iterable[str]) -> Iterator[str]:
+    """Yield names of columns; the second `id` of a join becomes `id (2)`."""
+    given = set[str]()
+    for name in names:
+        new, number = name, 1
+        while new in given:
+            number += 1
+            new = f"{name} ({number})"
+        given.add(new)
+        yield new
 
 
 # Any: Arrow data of any library
