@@ -103,14 +103,16 @@ def test_ctrl_c_gives_status_2_at_any_time(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"svctoolkit: interrupted\n")
 
 
-def test_help_lists_every_command(run: Run) -> None:
-    """`--help` has a line for every command, and the exit codes."""
+def test_help_lists_every_command(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--help` has a line for every command, and the exit codes, in the width of the terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
     shown = run("--help")
 
     assert shown.code == 0
     assert all(f"\n  {name} " in shown.out for name in COMMANDS)
     assert {"definitions", "init", "run", "serve", "test"} <= set(COMMANDS)
     assert "5 nothing selected" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", COMMANDS.names())

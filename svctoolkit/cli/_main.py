@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -160,14 +161,26 @@ class _WarningPrinter:
 def _help() -> str:
     names = COMMANDS.names()
     longest = max(map(len, names))
-    commands = "\n".join(f"  {name:<{longest}}  {COMMANDS[name].help}" for name in names)
+    indent = " " * (longest + 4)
+    commands = "\n".join(
+        textwrap.fill(
+            COMMANDS[name].help,
+            _terminal.width(),
+            initial_indent=f"  {name:<{longest}}  ",
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+        )
+        for name in names
+    )
     about = _parser.wrap(
         "An offline test bench for customer-event pipelines such as RudderStack and Segment, in one Python process."
     )
+    codes = _parser.wrap(
+        "exit codes: 0 ok, 1 failed, 2 interrupted, 3 internal error, 4 wrong usage or input, 5 nothing selected"
+    )
     first = _parser.examples(("svctoolkit init shop", "cd shop && svctoolkit run", "svctoolkit test --help"))
     return (
-        f"usage: svctoolkit [--help] [--version] COMMAND ...\n\n{about}\n\ncommands:\n{commands}\n\n{first}\n\n"
-        "exit codes: 0 ok, 1 failed, 2 interrupted, 3 internal error, 4 wrong usage or input, 5 nothing selected"
+        f"usage: svctoolkit [--help] [--version] COMMAND ...\n\n{about}\n\ncommands:\n{commands}\n\n{first}\n\n{codes}"
     )
 
 
