@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.delivery._caller import caller, calling
 from svctoolkit.delivery._http import HttpRequest, HttpResponse, Transport
+from svctoolkit.delivery._inflate import gunzip
 from svctoolkit.delivery._masking import mask_request, mask_response
 from svctoolkit.delivery._plain import PlainRequest, plain_request
 from svctoolkit.delivery._rejection import rejection_of
@@ -44,6 +45,7 @@ __all__ = [
     "calling",
     "curl",
     "delivered",
+    "gunzip",
     "live",
     "mask_request",
     "mask_response",

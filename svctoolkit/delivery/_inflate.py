@@ -1,13 +1,27 @@
-"""Decompresses response bodies within a size limit."""
+"""Decompresses bodies within a size limit."""
 
 from __future__ import annotations
 
+import gzip
 import zlib
 from collections.abc import Iterable
+from io import BytesIO
+from typing import Final
 
 from svctoolkit.delivery._failures import failure
 
 ENCODINGS = ("gzip", "x-gzip", "deflate")
+_MOST: Final = 64 * 2**20  # bytes of a request: more than a batch of the largest events
+
+
+def gunzip(body: bytes) -> bytes | None:
+    """Return the content of a compressed request; None if it is damaged, or has more than 64 MB."""
+    try:
+        with gzip.GzipFile(fileobj=BytesIO(body)) as file:
+            content = file.read(_MOST + 1)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return content if len(content) <= _MOST else None
 
 
 def inflate(chunks: Iterable[bytes], encoding: str, limit: int, place: str) -> bytes:

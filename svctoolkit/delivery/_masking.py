@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import zlib
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from svctoolkit.delivery._inflate import gunzip
 from svctoolkit.url_secrets import mask_headers, mask_url
 
 if TYPE_CHECKING:
@@ -31,12 +31,9 @@ def mask_response(response: HttpResponse, masker: Masker) -> HttpResponse:
 def mask_body(body: bytes, masker: Masker) -> bytes:
     """Return a body with known secrets masked, also inside gzip. A body that is not text is returned unchanged."""
     if body[:2] == b"\x1f\x8b":
-        try:
-            raw = gzip.decompress(body)
-        except (OSError, EOFError, zlib.error):
-            return body
-        masked = mask_body(raw, masker)
-        return body if masked == raw else gzip.compress(masked, mtime=0)
+        raw = gunzip(body)
+        masked = raw and mask_body(raw, masker)
+        return gzip.compress(masked, mtime=0) if masked and masked != raw else body
     try:
         return masker.body(body.decode()).encode()
     except UnicodeDecodeError:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import copy
-import gzip
 import threading
-import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +14,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from svctoolkit import simulations
-from svctoolkit.delivery import Answer, HttpRequest, parse_body
+from svctoolkit.delivery import Answer, HttpRequest, gunzip, parse_body
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
@@ -204,10 +202,7 @@ def read_request(
     headers = {name.lower(): value for name, value in request.headers.items()}
     content = request.body
     if "gzip" in headers.get("content-encoding", ""):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error):
-            content = b""
+        content = gunzip(content) or b""
     body = _body(content, headers.get("content-type", ""))
     return simulations.Request(request.method.upper(), request.url, headers, body, events, len(content), run, about)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +33,20 @@ def test_a_vendors_endpoint_reads_json_of_any_depth(plane: DataPlane) -> None:
     answer = plane.ingest("POST", "/simulated/mp/engage", body=b"[" * 100_000)
 
     assert answer.status < 500
+
+
+def test_a_vendors_endpoint_decompresses_a_limited_amount(plane: DataPlane) -> None:
+    """A body of 250 KB took 256 MB of memory, or any more."""
+    megabyte = gzip.compress(bytes(2**20))
+    tracemalloc.start()
+    try:
+        answer = plane.ingest("POST", "/simulated/mp/engage", headers={"content-encoding": "gzip"}, body=megabyte * 256)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert answer.text == "0"  # how Mixpanel refuses
+    assert peak < 200 * 2**20
 
 
 @pytest.mark.parametrize("depth", [900, 100_000])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import parse_qsl
 
 from svctoolkit.delivery._http import HttpRequest, HttpResponse
+from svctoolkit.delivery._inflate import gunzip
 from svctoolkit.delivery._sender import parse_body
 from svctoolkit.delivery._url import Url
 from svctoolkit.displayed import Displayed
@@ -50,7 +49,7 @@ class Recorded(Displayed):
         """The body, decompressed."""
         body = self.request.body
         if any(name.lower() == "content-encoding" and "gzip" in v for name, v in self.request.headers.items()):
-            body = _unzip(body)
+            body = gunzip(body) or body
         return body.decode("utf-8", "replace")
 
     @property
@@ -67,10 +66,3 @@ class Recorded(Displayed):
     def masker(self) -> Masker:
         """Return a masker for the secrets that are known at this time."""
         return Masker.of(self._secrets())
-
-
-def _unzip(body: bytes) -> bytes:
-    try:
-        return gzip.decompress(body)
-    except (OSError, EOFError, zlib.error):
-        return body
