@@ -768,6 +768,18 @@ def test_a_run_of_suites_meets_a_full_disk_or_a_closed_output(folder: Path) -> N
     assert said == ["svctoolkit: cannot write the output: No space left on device\n", "", ""]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_report_goes_through_a_pipe_that_stays_one(folder: Path) -> None:
+    """A device such as `/dev/stdout` must not be replaced by a file."""
+    (folder / "small.suite.yaml").write_text(SMALL_SUITE)
+    os.mkfifo(folder / "pipe")
+    command = f"cat pipe & {sys.executable} -m svctoolkit run small.suite.yaml --report json=pipe >&2; wait"
+    done = subprocess.run(["bash", "-c", command], cwd=folder, env=ENVIRONMENT, capture_output=True, check=False)
+
+    assert (folder / "pipe").is_fifo()
+    assert json.loads(done.stdout)
+
+
 SMALL_SUITE = """
 suite: small
 destinations:

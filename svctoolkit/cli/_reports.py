@@ -74,8 +74,18 @@ def _standard() -> Output:
 
 @contextmanager
 def open_file(name: str) -> Iterator[Output]:
-    """Open a report's file, which is created only if the block ends without an error. Raises `UsageError`."""
+    """Open a report's file, which is created only if the block ends without an error. Raises `UsageError`.
+
+    A device or a pipe is written directly.
+    """
     path = Path(name)
+    if path.exists() and not path.is_file() and not path.is_dir():  # `/dev/stdout`: to replace it would destroy it
+        try:
+            with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+                yield Output(stream)
+        except OSError as error:
+            raise UsageError(f"--report: cannot write {name}: {error.strerror}") from error
+        return
     try:
         if path.is_dir():
             raise IsADirectoryError(21, "is a folder")
