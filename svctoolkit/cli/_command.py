@@ -16,7 +16,7 @@ class Exit(IntEnum):
     OK = 0
     FAILED = 1  # the command ran, and its result contains a failure
     INTERRUPTED = 2
-    INTERNAL = 3  # a bug in this package
+    INTERNAL = 3  # also a scenario that could not run to its end
     USAGE = 4  # wrong options, or input that is invalid
     NOTHING = 5  # nothing was selected
 
