@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import TypeAlias
 
 from svctoolkit.causes import text_template
@@ -41,10 +42,13 @@ class Police:
         if destination not in self._searched:
             return None
         read = self._read[destination] = []
+        seconds = self._book.sum.tally.seconds
 
         def add(results: Sequence[EventResult]) -> None:
+            began = perf_counter()
             payloads = _sent_of(results)
             read.append((payloads, json_line(payloads)))
+            seconds["policies"] = seconds.get("policies", 0.0) + perf_counter() - began
 
         return add
 

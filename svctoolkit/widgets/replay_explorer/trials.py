@@ -70,7 +70,10 @@ class Trials:
         self, record: Record, events: Sequence[Mapping[str, Json]], destination: str
     ) -> list[tuple[str, ...] | None]:
         """Return the fate, stage, message and place of each event that does not arrive."""
-        contexts = [context_of(replace(record, event=event), datetime.now(UTC), self._side.lookup) for event in events]
+        contexts = [
+            context_of(replace(record, head=event, text=b"", whole=None), datetime.now(UTC), self._side.lookup)
+            for event in events
+        ]
         source = self._source or record.source
         passages = self._side.run(destination, events, self._stages, contexts, source, [])
         return [_fault(passage.fate) for passage in passages or ()] or [None] * len(events)
