@@ -3,7 +3,8 @@
     python -m tests.interpreters
 
 With each Python: install the wheel, run the project's suites and a few fast test files against it, create a project and
-run it. A Python that is neither here nor can be downloaded is named, and is not a failure. Needs `uv`, and for the
+run it. The oldest Python does so twice, the second time with the oldest dependencies that the metadata allows. A Python
+that is neither here nor can be downloaded is named, and is not a failure. Needs `uv`, and for the
 checks `twine` and `check-wheel-contents`: `pip install uv check-wheel-contents` in an environment for tests.
 """
 
@@ -23,13 +24,18 @@ ROOT = Path(__file__).parent.parent
 #: test files that need nothing but `svctoolkit[pytest]`
 FAST = ("test_events.py", "test_mapping.py", "test_pipeline.py", "test_results.py", "test_transformations.py")
 
+#: The oldest dependencies. Releases of pandas from before NumPy 2 do not say that they need an older one.
+OLDEST = ("--resolution", "lowest-direct", "numpy>=1.26,<2")
+
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel = build(folder)
         with ThreadPoolExecutor(2) as pool:
+            oldest = pool.submit(_try, versions()[0], wheel, folder / "oldest", OLDEST)
             tried = list(pool.map(lambda version: _try(version, wheel, folder / version), versions()))
+            oldest.result()
         run([uv(), "tool", "run", "-q", "--python", sys.executable, "--from", str(wheel), "svctoolkit", "--version"])
     print(f"The packages work with {sum(tried)} of {len(tried)} versions of Python")
     return 0
@@ -51,16 +57,19 @@ def build(folder: Path) -> Path:
     return wheel
 
 
-def _try(version: str, wheel: Path, folder: Path) -> bool:
-    """Whether there is such a Python. Raises `CalledProcessError` if something does not work with it."""
+def _try(version: str, wheel: Path, folder: Path, dependencies: Sequence[str] = ()) -> bool:
+    """Whether there is such a Python. Raises `CalledProcessError` if something does not work with it.
+
+    `dependencies` are options for their installation.
+    """
     python = interpreter(version)
     if python is None:
         print(f"Python {version}: not on this machine, and it cannot be downloaded; not tried", flush=True)
         return False
-    print(f"Python {version}: {python}", flush=True)
+    print(" ".join([f"Python {version}: {python}", *dependencies]), flush=True)
     run([uv(), "venv", "-q", "--python", python, str(folder)])
     here = folder / ("Scripts" if os.name == "nt" else "bin")
-    run([uv(), "pip", "install", "-q", "--python", str(here / "python"), f"{wheel}[pytest]"])
+    run([uv(), "pip", "install", "-q", "--python", str(here / "python"), f"{wheel}[pytest]", *dependencies])
     svctoolkit = str(here / "svctoolkit")
     project = folder / "project"
     shutil.copytree(ROOT / "suites", project / "suites", ignore=shutil.ignore_patterns(".svctoolkit"))

@@ -9,7 +9,7 @@ import pytest
 
 from svctoolkit import Pipeline, Secret, Workspace, events, frame
 from svctoolkit.pipeline import Stages
-from svctoolkit.results import DestinationResult, EventResult, SourceResult
+from svctoolkit.results import DestinationResult, EventResult, SourceResult, flatten
 from tests.notebooks.scripts import without_tools
 from tests.pace import within
 
@@ -80,6 +80,14 @@ def test_dots_in_keys_are_distinguished() -> None:
     row = table.iloc[0]
     assert (row[r"output.properties.a\.b"], row["output.properties.a.b"]) == (1, 2)
     assert (row["output.properties.big"], row["output.properties.mixed"]) == (10**30, [1, "x"])
+
+
+def test_texts_in_a_frame_have_no_half_of_a_character() -> None:
+    """Whatever stores texts in this version of pandas: Jupyter cannot show a frame with a half."""
+    frame = flatten([{"cut": "Nice \ud83d"}, {"cut": "Nice 😀"}])
+
+    assert frame["cut"].tolist() == ["Nice ?", "Nice 😀"]
+    assert "Nice ?" in frame.to_html()
 
 
 def test_no_results_are_an_empty_frame() -> None:

@@ -79,7 +79,7 @@ def _texts(cells: Any) -> Any:
     import pandas as pd
 
     if pd.StringDtype().storage != "pyarrow":
-        return cells
+        return [cell and storable(cell) for cell in cells]
     import pyarrow as pa
 
     try:

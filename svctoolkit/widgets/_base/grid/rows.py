@@ -174,11 +174,13 @@ def _summary(column: pd.Series[Any]) -> str:
     """The share of missing values, and the range of numbers or how many values there are; empty for small tables."""
     if len(column) < _SUMMARIZED:
         return ""
+    from pandas.api import types
+
     missing = column.isna().mean()
     words = [f"{missing:.0%} missing" if missing > 0.005 else "a few missing"] if missing else []
     if missing < 1 and _is_number(column):
         words.append(f"{text(column.min())} to {text(column.max())}")
-    elif missing < 1 and column.dtype != object:
+    elif missing < 1 and (column.dtype != object or types.infer_dtype(column) == "string"):
         words.append(quantity(column.nunique(), "value"))
     return ", ".join(words)
 
