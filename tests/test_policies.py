@@ -570,12 +570,18 @@ def _random_json(random: Random, depth: int = 3) -> Any:
     return {random.choice(_MEMBERS): _random_json(random, depth - 1) for _ in range(random.randrange(1, 5))}
 
 
+class _Unsearchable(Sent):
+    """Payloads without JSON."""
+
+    lines = (b"",)  # type: ignore[assignment]
+
+
 class _Visited(Arrival):
     """An arrival of which each value is visited, because it has no JSON that could be searched."""
 
     @property
     def _sent(self) -> Sent:  # type: ignore[override]
-        return Sent(self.destination, [self.payloads], [self.losses], [b""])
+        return _Unsearchable(self.destination, [self.payloads], [self.losses])
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -18,7 +18,7 @@ from svctoolkit.events import Event
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.rules import blocked, exclusion, needs_all, takes_type
-from svctoolkit.pipeline.run import Done, run_many
+from svctoolkit.pipeline.run import run_many
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.plans import Link, Verdict, mark_event
 from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
@@ -147,13 +147,12 @@ def pass_many(
     verdicts: Sequence[Verdict | None],
     repeats: Collection[int] = (),
     begin: Callable[[Context], None] = lambda _: None,
-    done: Done | None = None,
 ) -> list[Passage]:
     """Run events of one source all the way to a destination, and return each event's passage, in order.
 
     `verdicts` are those of `check`, `repeats` the positions of duplicates. Events that are filtered, or dropped by
     their plan, never reach the user's code. A response that is not a success is a failure: nothing is retried. Without
-    a known source, no rules about sources apply. `begin` and `done` are those of `run_many`.
+    a known source, no rules about sources apply. `begin` is that of `run_many`.
     """
     fates = fates_before(events, route, source, repeats)
     reasons = [verdict.reason if verdict is not None and verdict.dropped else "" for verdict in verdicts]
@@ -162,7 +161,7 @@ def pass_many(
     places = [place for place, fate in enumerate(fates) if fate.status == "pending"]
     going = [_marked(events[place], verdicts[place]) for place in places]
     own = contexts if len(places) == len(events) else [contexts[place] for place in places]
-    passed = iter(run_many(going, route, stages, sender, own, source, begin=begin, done=done) if places else ())
+    passed = iter(run_many(going, route, stages, sender, own, source, begin=begin) if places else ())
     return [
         Passage(fate_of(results := next(passed), route, stages), results) if fate.status == "pending" else Passage(fate)
         for fate in fates

@@ -63,17 +63,11 @@ class Sent:
     """What the events of a batch become at one destination: payloads and losses, by the position of the event.
 
     The payloads become JSON once, for all policies, and only if one searches it. Texts that are JSON are opened where
-    destinations expect them: see `with_raw_texts`. `lines` are the JSON, if it exists already: see `json_line`.
+    destinations expect them: see `with_raw_texts`.
     """
 
-    def __init__(
-        self,
-        destination: str,
-        payloads: Sequence[Sequence[Json]],
-        losses: Sequence[Sequence[Loss]],
-        lines: Sequence[bytes] | None = None,
-    ) -> None:
-        self._destination, self._given = destination, lines
+    def __init__(self, destination: str, payloads: Sequence[Sequence[Json]], losses: Sequence[Sequence[Loss]]) -> None:
+        self._destination = destination
         self.payloads, self.losses = payloads, losses
         self._searched: dict[frozenset[str], dict[int, list[str]]] = {}
         self._scalars: dict[str, list[bytes]] = {}
@@ -86,12 +80,7 @@ class Sent:
     @cached_property
     def lines(self) -> Sequence[bytes]:
         """The payloads of each event as JSON; empty if they cannot be written as JSON."""
-        return [*map(json_line, self.payloads)] if self._given is None else self._given
-
-    @property
-    def is_searched(self) -> bool:
-        """Whether a policy needed the JSON."""
-        return "lines" in self.__dict__
+        return [*map(_line, self.payloads)]
 
     @cached_property
     def plain(self) -> Sequence[bytes]:
@@ -156,7 +145,7 @@ class Sent:
         return frozenset(position for position, line in enumerate(unescaped) if not line or b"\\" in line)
 
 
-def json_line(payloads: Sequence[Json]) -> bytes:
+def _line(payloads: Sequence[Json]) -> bytes:
     """Return the payloads of one event as a line of JSON; empty if they cannot be written as JSON."""
     try:
         return _encoder.encode([with_raw_texts(payload) for payload in payloads]).replace(b"\n", b" ")

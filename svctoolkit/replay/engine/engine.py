@@ -24,7 +24,6 @@ from svctoolkit.lexical import storable
 from svctoolkit.pipeline import Passage, Route, Stages
 from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
-from svctoolkit.pipeline.run import Done
 from svctoolkit.pipeline.texts import STAGES as TEXT_STAGES
 from svctoolkit.policies import Policies
 from svctoolkit.replay.engine.policing import Police
@@ -250,25 +249,16 @@ class Engine:
             yield Batch(waiting.pop(source), source)
 
     def run_side(
-        self,
-        side: Side,
-        destination: str,
-        batch: Batch,
-        events: Sequence[Mapping[str, Json]],
-        *,
-        again: bool = False,
-        done: Done | None = None,
+        self, side: Side, destination: str, batch: Batch, events: Sequence[Mapping[str, Json]], *, again: bool = False
     ) -> list[Passage] | None:
         """Return the passage of each event to one destination; None if these events do not go there.
 
-        `again`: do not reuse the cached output of the user code. `done` is that of `Side.run`.
+        `again`: do not reuse the cached output of the user code.
         Mappings get a clock and ids that are the same in each replay: the event's own time, and ids derived from its
         place.
         """
         contexts = [context_of(record, self._now, side.lookup) for record in batch.records]
-        passages = side.run(
-            destination, events, self.job.stages, contexts, batch.source, batch.repeats, again=again, done=done
-        )
+        passages = side.run(destination, events, self.job.stages, contexts, batch.source, batch.repeats, again=again)
         if passages is not None:
             self._spent(passages)
         return passages

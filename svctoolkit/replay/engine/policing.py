@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import TypeAlias
 
 from svctoolkit.causes import text_template
 from svctoolkit.history import History
 from svctoolkit.pipeline import Passage
-from svctoolkit.pipeline.run import Done
 from svctoolkit.policies import Finding, Policies, PolicyBreach, Whole
-from svctoolkit.policies.arrivals import Sent, json_line
+from svctoolkit.policies.arrivals import Sent
 from svctoolkit.policies.tables import Sheets, Tables
 from svctoolkit.replay.engine.ledger import Book
 from svctoolkit.replay.records.record import Record, paths_of
@@ -30,44 +28,16 @@ class Police:
         self._book, self._policies = book, policies
         self._sent: dict[str, Sent] = {}
         self._maskers: dict[str, Masker] = {}
-        self._read: dict[str, list[tuple[Sequence[Payload], bytes]]] = {}
-        self._searched: set[str] = set()  # destinations whose JSON the policies have searched
         self._sheets = Sheets(policies.reads)
-
-    def reader(self, destination: str) -> Done | None:
-        """Return a function that writes the payloads of one event as JSON; None unless policies search them.
-
-        To write them before the next event is mapped takes half the time.
-        """
-        if destination not in self._searched:
-            return None
-        read = self._read[destination] = []
-        seconds = self._book.sum.tally.seconds
-
-        def add(results: Sequence[EventResult]) -> None:
-            began = perf_counter()
-            payloads = _sent_of(results)
-            read.append((payloads, json_line(payloads)))
-            seconds["policies"] = seconds.get("policies", 0.0) + perf_counter() - began
-
-        return add
 
     def see(self, destination: str, passages: Sequence[Passage | None], masker: Masker) -> None:
         """Add what arrived of the events of a batch at a destination."""
         if not self._policies.about(destination):
             return
-        payloads: list[Sequence[Payload]] = []
-        lines: list[bytes] | None = None
-        read = self._read.pop(destination, ())
-        if len(read) == sum(passage is not None and bool(passage.results) for passage in passages):
-            each = iter(read)
-            pairs = [next(each) if passage and passage.results else ((), json_line(())) for passage in passages]
-            payloads, lines = [made for made, _ in pairs], [line for _, line in pairs]
-        else:
-            payloads = [_sent_of(passage.results) if passage else () for passage in passages]
+        payloads = [_sent_of(passage.results) if passage else () for passage in passages]
         if any(payloads):
             losses = [tuple(passage.lost or ()) if passage else () for passage in passages]
-            sent = self._sent[destination] = Sent(destination, payloads, losses, lines)
+            sent = self._sent[destination] = Sent(destination, payloads, losses)
             self._maskers[destination] = masker
             self._policies.search(destination, sent)
 
@@ -84,9 +54,7 @@ class Police:
             broken[position, breach.policy, breach.destination] = None
         for _, policy, destination in broken:
             self._book.sum.breach(policy, destination)
-        self._searched.update(destination for destination, sent in self._sent.items() if sent.is_searched)
         self._sent.clear()
-        self._read.clear()
 
     def finish(self) -> list[bytes]:
         """Return what was sent since the last call, for policies about all events together."""

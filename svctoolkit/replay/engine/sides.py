@@ -19,7 +19,6 @@ from svctoolkit.personal import PersonalMasker
 from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
-from svctoolkit.pipeline.run import Done
 from svctoolkit.pipeline.texts import Timer, can_stay_text, pass_texts
 from svctoolkit.plans import Link, Verdict
 from svctoolkit.replay.engine.judge import Judge
@@ -210,12 +209,10 @@ class Side:
         repeats: Sequence[int],
         *,
         again: bool = False,
-        done: Done | None = None,
     ) -> list[Passage] | None:
         """Return the passage of each event; None if events of this source do not go to this destination.
 
         `repeats` are the positions of repeated events. `again`: run the user code again instead of reusing its output.
-        `done` is called with the results of each event that is not filtered.
         """
         to = self.route(key)
         if to is None or not self._reaches(to, source):
@@ -230,13 +227,13 @@ class Side:
         verdicts = self._verdicts(events, origin)
         if not stages.send_to_destination or not self._judge.judges(to):
             sender = self._sender(transport_of(to, self._transport))
-            return pass_many(events, to, stages, sender, contexts, origin, verdicts, repeats, done=done)
+            return pass_many(events, to, stages, sender, contexts, origin, verdicts, repeats)
         # The second run of the same events must not fold into the first one.
         judge = Judge(self.workspace, self._transport, "existing", whole=self._whole) if again else self._judge
         lookup = judge.lookup(to)
         contexts = [msgspec.structs.replace(context, lookup=lookup) for context in contexts]
         passages = pass_many(
-            events, to, stages, judge.sender(to), contexts, origin, verdicts, repeats, begin=judge.begin, done=done
+            events, to, stages, judge.sender(to), contexts, origin, verdicts, repeats, begin=judge.begin
         )
         return judge.passages(passages, contexts)
 

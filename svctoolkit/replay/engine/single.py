@@ -28,11 +28,10 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     (side,) = engine.sides
 
     def run(destination: str, batch: Batch) -> None:
-        done = engine.police.reader(destination) if engine.police is not None else None
         if engine.as_text:
             passages = engine.run_texts(side, destination, batch)
         else:
-            passages = engine.run_side(side, destination, batch, batch.events, done=done)
+            passages = engine.run_side(side, destination, batch, batch.events)
         route = side.route(destination)
         if passages is None or route is None:
             return
