@@ -137,7 +137,7 @@ ROOMS = {
     ),
     "server": (
         "demo_workspace web test_api store batches tracing worker ingest inspect regulations console admin health "
-        "faults scripts simulated forwarding application serving controls plane _display announcement collector "
+        "faults scripts simulated forwarding application serving base_plane plane _display announcement collector "
         "foreground"
     ),
     "server.worker": (

@@ -23,7 +23,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Simulated, Warehouses
 from svctoolkit.server import serving
 from svctoolkit.server.admin import Reloader
-from svctoolkit.server.controls import Controls
+from svctoolkit.server.base_plane import BaseDataPlane
 from svctoolkit.server.forwarding.theirs import TheirAnswers
 from svctoolkit.server.ingest.direct import Direct
 from svctoolkit.server.ingest.routes import Ingest
@@ -57,7 +57,7 @@ def _warehouses(workspace: Workspace, store: Path | str | None, clock: Callable[
     return Warehouses(workspace, clock=clock, in_batches=True, folder=folder)
 
 
-class DataPlane(Controls):
+class DataPlane(BaseDataPlane):
     """A data plane in this process: accepts events over HTTP, delivers them, and exposes everything in between.
 
     >>> workspace = Workspace("shop")

@@ -40,39 +40,45 @@ class Broken(NamedTuple):
         return self.check.effect == "refused"
 
 
+class RequestContext(NamedTuple):
+    """What a simulated server knows about a request before it reads it.
+
+    `number` counts its requests, `events` are message ids. `about` finds those of one record, `rates` count for
+    limits, `note` gets what is lost or changed, and `cause` is what changes of rows refer to.
+    """
+
+    level: Level
+    rulebook: Rulebook
+    now: datetime
+    number: int
+    events: tuple[str, ...]
+    destination: str
+    run: str
+    about: About | None
+    rates: Rates
+    note: Callable[[Loss], None]
+    cause: Cause
+
+
 class Judge:
     """Applies rules to the records of a request, and answers it. `now` is the time of the request."""
 
-    def __init__(
-        self,
-        level: Level,
-        rulebook: Rulebook,
-        now: datetime,
-        number: int,
-        events: tuple[str, ...],
-        destination: str,
-        run: str,
-        about: About | None,
-        rates: Rates,
-        note: Callable[[Loss], None],
-        cause: Cause,
-    ) -> None:
-        self.level, self.now, self.number = level, now, number
-        self._book, self._rules, self._rates = rulebook, rulebook.rules, rates
-        self._destination, self._run, self._about, self._note = destination, run, about, note
-        self._cause = cause
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self.level, self.now, self.number = context.level, context.now, context.number
+        self._book, self._rules = context.rulebook, context.rulebook.rules
         self.record_of = {}
         #: message ids of the record that is being handled; by default all of the request
-        self.events = events
+        self.events = context.events
 
     @property
     def record_of(self) -> Mapping[str, Json]:
         """The record that is being handled, of a request that several events share."""
-        return self._cause.record
+        return self._context.cause.record
 
     @record_of.setter
     def record_of(self, record: Mapping[str, Json]) -> None:
-        self._cause.record = record
+        self._context.cause.record = record
 
     def answer(self, form: str, /, **values: Json) -> Response:
         """Return the answer of this form, with these values."""
@@ -127,7 +133,7 @@ class Judge:
         """
         if self.level != "strict" or not self.applies(rule):
             return None
-        total = self._rates.add((rule, text_of(key)), count, seconds, self.now.timestamp())
+        total = self._context.rates.add((rule, text_of(key)), count, seconds, self.now.timestamp())
         return total if total > self.limit(rule) else None
 
     def batch(self) -> Batch:
@@ -177,7 +183,7 @@ class Judge:
         if not broken.is_active(self.level, confidence):
             return False
         effect = what or broken.effect
-        self._note(self._finding(broken, effect, table, place, value, confidence, events))
+        self._context.note(self._finding(broken, effect, table, place, value, confidence, events))
         return True
 
     def report_each(self, rule: str, table: str, records: Iterable[Json], *, value: Json = None) -> bool:
@@ -212,12 +218,12 @@ class Judge:
             limit=rule.limit if isinstance(rule.limit, int) else None,
             request=self.number,
             events=self._events_of_record() if events is None else events,
-            destination=self._destination,
-            run=self._run,
+            destination=self._context.destination,
+            run=self._context.run,
         )
 
     def _events_of_record(self) -> tuple[str, ...]:
-        return events_of(self.record_of, self.events, self._about)
+        return events_of(self.record_of, self.events, self._context.about)
 
 
 class Batch:

@@ -15,6 +15,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.secrets import reveal
 from svctoolkit.simulations.account import Account
 from svctoolkit.simulations.given import given_problems
+from svctoolkit.simulations.judging import RequestContext
 from svctoolkit.simulations.levels import Level
 from svctoolkit.simulations.losses import Change, Loss
 from svctoolkit.simulations.messages import Request, Response, events_of, object_at, objects
@@ -144,22 +145,11 @@ class SimulatedServer:
         with self._lock:
             self.requests += 1
             self._cause.record = {}
-            visit = Visit(
-                self.config,
-                self.account,
-                self.level,
-                self.tables,
-                self.simulation.rulebook,
-                self.clock(),
-                self.requests,
-                request.events,
-                self.destination,
-                request.run or self.run,
-                request.about,
-                self._rates,
-                self._note,
-                self._cause,
-            )
+            context = RequestContext(
+                self.level, self.simulation.rulebook, self.clock(), self.requests, request.events, self.destination,
+                request.run or self.run, request.about, self._rates, self._note, self._cause,
+            )  # fmt: skip
+            visit = Visit(self.config, self.account, self.tables, context)
             try:
                 response = self.simulation.respond(visit, request)
             except Exception:  # noqa: BLE001 - a fault of the simulation must not look like one of the pipeline

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 
 from svctoolkit.json_types import Json
 from svctoolkit.simulations import operations as op
 from svctoolkit.simulations.account import Account
-from svctoolkit.simulations.judging import Judge
-from svctoolkit.simulations.levels import Level
-from svctoolkit.simulations.losses import Loss
-from svctoolkit.simulations.messages import About
-from svctoolkit.simulations.rates import Rates
-from svctoolkit.simulations.rulebook import Rulebook
-from svctoolkit.simulations.tables.rows import Cause, FoldKey, Row
+from svctoolkit.simulations.judging import Judge, RequestContext
+from svctoolkit.simulations.tables.rows import FoldKey, Row
 from svctoolkit.simulations.tables.table import Table
 
 
@@ -22,23 +16,9 @@ class Visit(Judge):
     """What a handler works with. `tables` are those of the destination and run, `now` is the time of the request."""
 
     def __init__(
-        self,
-        config: Mapping[str, Json],
-        account: Account,
-        level: Level,
-        tables: Mapping[str, Table],
-        rulebook: Rulebook,
-        now: datetime,
-        number: int,
-        events: tuple[str, ...],
-        destination: str,
-        run: str,
-        about: About | None,
-        rates: Rates,
-        note: Callable[[Loss], None],
-        cause: Cause,
+        self, config: Mapping[str, Json], account: Account, tables: Mapping[str, Table], context: RequestContext
     ) -> None:
-        super().__init__(level, rulebook, now, number, events, destination, run, about, rates, note, cause)
+        super().__init__(context)
         self.config, self.account, self.tables = config, account, tables
 
     def find(self, table: str, ids: Mapping[str, Json]) -> Row | None:

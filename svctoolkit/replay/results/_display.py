@@ -10,7 +10,7 @@ from svctoolkit.display import Html
 from svctoolkit.displayed import printable, shows
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, verdict_lines
-from svctoolkit.replay.results.common import _Result
+from svctoolkit.replay.results.base import BaseResult
 from svctoolkit.replay.results.group_contrasts import Contrasts
 from svctoolkit.replay.results.groups import GROUP_COLUMNS, Groups
 from svctoolkit.replay.results.pictures import change_of_values, changes_by_day, failures_by_day, fates, shifts
@@ -41,17 +41,17 @@ _KINDS: dict[str, display.Kind] = {
 }
 
 
-shows(_Result, "text")(text)
+shows(BaseResult, "text")(text)
 
 
-@shows(_Result, "document")
-def page(result: _Result) -> str:
+@shows(BaseResult, "document")
+def page(result: BaseResult) -> str:
     """Return a complete page."""
     return display.document("Replay", head(result), display.page(*_blocks(result, _contrasts(result))))
 
 
-@shows(_Result)
-def body(result: _Result) -> Html:
+@shows(BaseResult)
+def body(result: BaseResult) -> Html:
     """Return the notebook display."""
     return display.page(Html(f"<p><b>{escape(head(result))}</b></p>"), *_blocks(result, Contrasts()))
 
@@ -75,7 +75,7 @@ def groups_page(groups: Groups) -> Html:
     return display.page(display.table([*GROUP_COLUMNS, "place", "event id", "example"], groups.rows()))
 
 
-def _contrasts(result: _Result) -> Contrasts:
+def _contrasts(result: BaseResult) -> Contrasts:
     """Return what the groups' events have in common; empty if they cannot be read again."""
     try:
         return result.contrasts()
@@ -83,7 +83,7 @@ def _contrasts(result: _Result) -> Contrasts:
         return Contrasts()
 
 
-def _blocks(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
+def _blocks(result: BaseResult, contrasts: Contrasts) -> Iterator[Html]:
     if lines := verdict_lines(result):
         yield display.message("\n".join(lines), "error" if result.verdict else "ok")
     yield from (display.message(line, "error") for line in personal_lines(result))
@@ -103,7 +103,7 @@ def _blocks(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
     yield from (display.message(note, "plain") for note in notes(result))
 
 
-def overview(result: _Result) -> Iterator[Html]:
+def overview(result: BaseResult) -> Iterator[Html]:
     """Yield the pictures of all events: where they end, or what changes, and failures or differences by day."""
     tally = result.tally
     if isinstance(result, Comparison):
@@ -115,7 +115,7 @@ def overview(result: _Result) -> Iterator[Html]:
     yield from filter(None, drawn)
 
 
-def _destinations(result: _Result, urgent: Mapping[str, Sequence[Group]], contrasts: Contrasts) -> Iterator[Html]:
+def _destinations(result: BaseResult, urgent: Mapping[str, Sequence[Group]], contrasts: Contrasts) -> Iterator[Html]:
     for destination, groups in urgent.items():
         more = f"and {len(groups) - _MOST:,} more groups" if len(groups) > _MOST else ""
         counts = count_words(result.counts[destination])
@@ -125,7 +125,7 @@ def _destinations(result: _Result, urgent: Mapping[str, Sequence[Group]], contra
         yield display.section(destination, place, *summary)
 
 
-def _stories(result: _Result, contrasts: Contrasts) -> Iterator[Html]:
+def _stories(result: BaseResult, contrasts: Contrasts) -> Iterator[Html]:
     linked = set[str]()
     for number, story in enumerate(stories(result.groups)[:_MOST]):
         places = [Html(f'<a id="{anchor(key)}"></a>') for key in story.destinations if key not in linked]

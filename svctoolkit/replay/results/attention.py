@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from svctoolkit.replay.results.common import _Result
+from svctoolkit.replay.results.base import BaseResult
 from svctoolkit.replay.results.stories import Story
 from svctoolkit.replay.results.text import count_words, describe_outcome, plural_s
 from svctoolkit.replay.tally.exposure import KIND_WORDS
@@ -29,7 +29,7 @@ def by_attention(groups: Iterable[Group]) -> list[Group]:
     return sorted(groups, key=lambda group: (not group.personal, _RANKS.index(group.kind), -group.count))
 
 
-def news(result: _Result) -> dict[str, list[Group]]:
+def news(result: BaseResult) -> dict[str, list[Group]]:
     """Return the destinations that need attention, the most urgent first, with their groups in the same order."""
     ordered: dict[str, list[Group]] = {}
     for group in by_attention(result.groups):
@@ -37,7 +37,7 @@ def news(result: _Result) -> dict[str, list[Group]]:
     return {key: groups for key, groups in ordered.items() if any(group.kind not in _QUIET for group in groups)}
 
 
-def personal_lines(result: _Result) -> list[str]:
+def personal_lines(result: BaseResult) -> list[str]:
     """Return one line per kind of plain personal data that is new, with the destinations that it reaches."""
     reached: dict[tuple[str, int], list[str]] = {}
     for destination, kinds in result.tally.personal.items():
@@ -66,7 +66,7 @@ def story_lines(story: Story) -> dict[str, list[Group]]:
     return lines
 
 
-def verdict_lines(result: _Result) -> list[str]:
+def verdict_lines(result: BaseResult) -> list[str]:
     """Return whether a check passes, and the conditions and policies that fail it; empty if nothing was checked."""
     if result.verdict is None:
         return []
@@ -77,7 +77,7 @@ def verdict_lines(result: _Result) -> list[str]:
     return [f"failed: {many} failure condition{plural_s(many)} met", *conditions]
 
 
-def quiet_lines(result: _Result, others: Mapping[str, Sequence[Group]]) -> Iterator[str]:
+def quiet_lines(result: BaseResult, others: Mapping[str, Sequence[Group]]) -> Iterator[str]:
     """Yield one line for the destinations that are not among `others`, by what happens to their events."""
     by_outcome: dict[str, list[str]] = {}
     for key, counts in result.counts.items():

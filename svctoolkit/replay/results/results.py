@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from svctoolkit.warehouse import Diff, Warehouse
 
 
-from svctoolkit.replay.results.common import _Result
+from svctoolkit.replay.results.base import BaseResult
 
 
-class Replayed(ReplayPlots, _Result):
+class Replayed(ReplayPlots, BaseResult):
     """The outcomes of many events, as a data plane would process them.
 
     `counts` has `delivered`, `filtered` (excluded by integrations, consent, event types, connection modes, disabled
@@ -69,7 +69,7 @@ class Replayed(ReplayPlots, _Result):
         return counts
 
 
-class Comparison(ComparisonPlots, _Result):
+class Comparison(ComparisonPlots, BaseResult):
     """The differences between two workspaces or outputs. `counts` is by `svctoolkit.replay.KINDS`."""
 
     __slots__ = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, story_lines, verdict_lines
-from svctoolkit.replay.results.common import _Result
+from svctoolkit.replay.results.base import BaseResult
 from svctoolkit.replay.results.gates import source_text
 from svctoolkit.replay.results.results import Comparison
 from svctoolkit.replay.results.stories import day_bars, number_lines, stories
@@ -17,12 +17,12 @@ _MOST_OF_STORY = 12  # groups
 _REJECTS = 5
 
 
-def text(result: _Result) -> str:
+def text(result: BaseResult) -> str:
     """Return the summary of a replay or a comparison."""
     return "\n".join(lines(result))
 
 
-def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
+def lines(result: BaseResult, most: int = _MOST) -> Iterator[str]:
     """Yield the verdict, the totals, what needs attention (at most `most` stories, or groups per destination), and the
     rest.
     """
@@ -37,7 +37,7 @@ def lines(result: _Result, most: int = _MOST) -> Iterator[str]:
     yield from notes(result)
 
 
-def _destinations(result: _Result, urgent: Mapping[str, Sequence[Group]], most: int) -> Iterator[str]:
+def _destinations(result: BaseResult, urgent: Mapping[str, Sequence[Group]], most: int) -> Iterator[str]:
     for destination, groups in urgent.items():
         yield f"{destination}" + (f"  {count_words(result.counts[destination])}" if len(result.counts) > 1 else "")
         width = max(len(label(group)) for group in groups[:most])
@@ -48,7 +48,7 @@ def _destinations(result: _Result, urgent: Mapping[str, Sequence[Group]], most: 
             yield f"  and {len(groups) - most:,} more groups"
 
 
-def _stories(result: _Result, most: int) -> Iterator[str]:
+def _stories(result: BaseResult, most: int) -> Iterator[str]:
     told = stories(result.groups)
     for story in told[:most]:
         yield story.title
@@ -66,7 +66,7 @@ def _stories(result: _Result, most: int) -> Iterator[str]:
         yield f"and {len(told) - most:,} more causes"
 
 
-def head(result: _Result) -> str:
+def head(result: BaseResult) -> str:
     """Return `12,000 events, 2 destinations: 12 changed, 3 newly dropped, 11,985 same`.
 
     For a replay, it also has how many events lose a value: `25 delivered; 10 with lost values`.
@@ -82,7 +82,7 @@ def head(result: _Result) -> str:
     return f"{of}: {count_words(totals)}{lost}" if totals else of
 
 
-def notes(result: _Result) -> Iterator[str]:
+def notes(result: BaseResult) -> Iterator[str]:
     """Yield notes on the reliability of the numbers."""
     if not result.complete:
         yield "interrupted: the results cover only a part of the events"

@@ -1,4 +1,4 @@
-"""What the results of a replay and of a comparison have in common."""
+"""The base of the results of replays and comparisons."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, repr=False)
-class _Result(Displayed, ArrowOut):
-    """The common part of both kinds of results.
+class BaseResult(Displayed, ArrowOut):
+    """What a replay and a comparison of two both return.
 
     - `events`: number of events that were run; `records`: records read, `rejected`: those that are not events
     - `rejects`: the first thousand rejected records, with file and line; `rejected` counts all of them
@@ -217,6 +217,7 @@ class _Result(Displayed, ArrowOut):
         """
         write_duckdb(self._tables(), Path(path))
 
+    # Any: Dask has no types
     def dask(self) -> Any:
         """Return the rows as a Dask DataFrame, on the cluster of the Dask collection that was replayed.
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _SOON = 0.02  # seconds in which most events arrive
 
 
-class Controls(View):
-    """The records of a data plane of a workspace, and the methods that control it."""
+class BaseDataPlane(View):
+    """A data plane without its HTTP server: the records of its events, and the methods that control it."""
 
     def __init__(self, workspace: Workspace, engine: Engine, pipeline: Pipeline, new_id: Callable[[], str]) -> None:
         super().__init__(engine)
