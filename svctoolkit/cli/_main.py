@@ -176,7 +176,7 @@ def _help() -> str:
         "An offline test bench for customer-event pipelines such as RudderStack and Segment, in one Python process."
     )
     codes = _parser.wrap(
-        "exit codes: 0 ok, 1 failed, 2 interrupted, 3 internal error, 4 wrong usage or input, 5 nothing selected"
+        "exit codes: 0 ok, 1 failed, 2 interrupted, 3 could not finish, 4 wrong usage or input, 5 nothing selected"
     )
     first = _parser.examples(("svctoolkit init shop", "cd shop && svctoolkit run", "svctoolkit test --help"))
     return (

@@ -27,7 +27,7 @@ def pages(commands: Registry[Command]) -> dict[str, str]:
 
 def _commands(commands: Registry[Command]) -> Iterator[str]:
     yield "# Commands\n\nThe output of `svctoolkit COMMAND --help`. Exit codes: 0 ok, 1 failed, 2 interrupted,"
-    yield "3 a scenario could not run to its end, 4 wrong usage or input, 5 nothing selected."
+    yield "3 could not finish, 4 wrong usage or input, 5 nothing selected."
     for name in commands:
         yield from _command(name, commands[name])
         below = commands[name].commands
