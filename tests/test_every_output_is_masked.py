@@ -166,7 +166,10 @@ DISPLAYS: dict[str, Callable[[Shop], Any]] = {
     "Outcome": lambda s: [notice for notice in s.notices if type(notice).__name__ == "Outcome"],
     "Finished": lambda s: s.notice("Finished"),
     "Coverage": lambda s: s.notice("Covered").coverage,
-    "BaseResult": lambda s: [replay([*EVENTS, TELLTALE], s.workspace), compare(EVENTS, s.workspace, _other(s.workspace))],
+    "BaseResult": lambda s: [
+        replay([*EVENTS, TELLTALE], s.workspace),
+        compare(EVENTS, s.workspace, _other(s.workspace)),
+    ],
     "Recording": lambda s: record([*EVENTS, TELLTALE], s.workspace),
     "DataPlane": lambda s: s.plane,
     "Latencies": lambda s: s.plane.latencies(),
