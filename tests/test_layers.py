@@ -142,7 +142,7 @@ ROOMS = {
     ),
     "server.worker": (
         "notifier backoff timers threads lost_values asked task rows watchdog knobs checks feed journal waiting "
-        "pending calls pump lanes router deliveries engine"
+        "pending calls pump lanes routing router deliveries engine"
     ),
     "transformations": (
         "_contract _display callables _types _trust _channel _frames _integers _layers _memory _requests _process "

@@ -33,7 +33,8 @@ from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.pump.pump import Pump, Pumped
-from svctoolkit.server.worker.router import Router, Routes
+from svctoolkit.server.worker.router import Router
+from svctoolkit.server.worker.routing import Routes
 from svctoolkit.server.worker.rows import numbered
 from svctoolkit.workspace import Source, forward_key
 
