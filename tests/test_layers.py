@@ -132,8 +132,8 @@ ROOMS = {
         "forecast"
     ),
     "pipeline": (
-        "progress warehouses route simulated outside stages run alone rules fates texts together leaves steady reruns "
-        "held_lineage lineage webhooks writers decisions api _display"
+        "progress warehouses route simulated outside runtime stages run alone rules fates texts together leaves steady "
+        "reruns held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (
         "demo_workspace web test_api store batches tracing worker ingest inspect regulations console admin health "
