@@ -135,9 +135,7 @@ class EmbeddedPlane:
         return traces(self._plane.of_run(run), keys)
 
     def breaches(self, run: str, policies: Policies) -> Sequence[PolicyBreach]:
-        from svctoolkit.server.inspect.breaches import breaches_of  # few suites have policies
-
-        return list(breaches_of(self._plane.of_run(run).fates, policies, self._plane.workspace.masker.mask))
+        return self._plane.of_run(run).breaches(policies, misspelt_only=True)
 
     def code_records(self, run: str) -> Mapping[str, Sequence[Mapping[str, Json]]]:
         from svctoolkit.runner.planes.code import code_records  # suites without user code do not need it

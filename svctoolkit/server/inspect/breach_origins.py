@@ -17,15 +17,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from svctoolkit.causes import text_template
-from svctoolkit.delivery.faults import FaultSettings
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.plans import change_event
-from svctoolkit.server.inspect.revisions import Revision, Revisions, dependencies
+from svctoolkit.server.inspect.revisions import Revision, Revisions, dependencies, unsent
 from svctoolkit.server.store.checks import stored_change
 from svctoolkit.server.store.record import time_of
-from svctoolkit.server.store.records import EVENTS, FATES, Filter, Records, carried_seqs
+from svctoolkit.server.store.records import EVENTS, FATES, Filter, Records
 from svctoolkit.server.worker import Engine
 
 if TYPE_CHECKING:
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("svctoolkit.policies")
 _SECONDS = 2.0  # of a call: a page asks every few seconds
 _MOST_CACHED = 1_000
-_MOST_TOGETHER = 10  # events of a request: any of them may have the value
 _Latest: TypeAlias = "dict[str, list[BreachItem]]"
 
 
@@ -71,16 +69,12 @@ class BreachItem(Struct, frozen=True):
 
 
 class _Sent(NamedTuple):
-    """An event that was sent to a destination: when it was accepted, and first sent.
-
-    `others` are events that were in the same request.
-    """
+    """An event that was sent to a destination: when it was accepted, and first sent."""
 
     seq: int
     source: str
     received: datetime
     at: datetime
-    others: Sequence[int]
 
 
 class _Measured(NamedTuple):
@@ -115,9 +109,7 @@ class _Round:
     def pipeline(self, revision: Revision) -> Pipeline:
         """Return a pipeline for measurements. It sends nothing, also for user code of a live workspace."""
         if revision.number not in self._pipelines:
-            workspace = revision.workspace.in_mode("record")
-            workspace.faults = FaultSettings()
-            self._pipelines[revision.number] = Pipeline(workspace)
+            self._pipelines[revision.number] = unsent(revision.workspace)
         return self._pipelines[revision.number]
 
 
@@ -182,29 +174,26 @@ class BreachOrigins:
         if fate is None or event is None:
             return None
         at = fate.at if fate.since is None else time_of(fate.since)
-        together = carried_seqs(self._engine.store, fate.delivery, _MOST_TOGETHER) if fate.delivery is not None else ()
-        others = [seq for seq in together if seq != item.seq]
-        return _Sent(item.seq, fate.source, event.received_at, at, others)
+        return _Sent(item.seq, fate.source, event.received_at, at)
 
     def _measure(
         self, names: Collection[str], item: BreachItem, sent: _Sent, used: Sequence[Revision], round_: _Round
     ) -> BreachOrigin | None:
-        """Return the origin by the last revision, and in the first event of the request, that give the same value.
+        """Return the origin by the last revision that gives the same value.
 
         The user's code may have run long before the event was sent, with an earlier revision. If no measurement gives
         the same value, the first one counts, and has a note.
         """
         other: BreachOrigin | None = None
-        for seq in (sent.seq, *sent.others):
-            for revision in _differing(used or [round_.current], item.destination, round_):
-                if other is not None and round_.is_over:
-                    return other
-                found = self._origins(names, item, sent._replace(seq=seq), revision, round_)
-                if found is None:
-                    continue
-                if found.is_same:
-                    return _shown(found, seq, revision, is_known=bool(used))
-                other = other or _shown(found, seq, revision, is_known=bool(used))
+        for revision in _differing(used or [round_.current], item.destination, round_):
+            if other is not None and round_.is_over:
+                return other
+            found = self._origins(names, item, sent, revision, round_)
+            if found is None:
+                continue
+            if found.is_same:
+                return _shown(found, sent.seq, revision, is_known=bool(used))
+            other = other or _shown(found, sent.seq, revision, is_known=bool(used))
         return other
 
     def _origins(

@@ -13,6 +13,7 @@ from msgspec import Struct
 from svctoolkit.errors import ConfigError
 from svctoolkit.server.inspect.breach_origins import BreachItem, BreachOrigins
 from svctoolkit.server.inspect.losses import loss_finder
+from svctoolkit.server.inspect.own_payloads import OwnPayloads
 from svctoolkit.server.inspect.records import Fate, seen
 from svctoolkit.server.inspect.revisions import Revisions
 from svctoolkit.server.store import schema
@@ -58,7 +59,7 @@ class PolicyWatch:
     """Checks events as soon as they have all their fates, each once. Thread-safe."""
 
     def __init__(self, engine: Engine, revisions: Revisions) -> None:
-        self._engine, self._lock = engine, Lock()
+        self._engine, self._lock, self._revisions = engine, Lock(), revisions
         self._origins = BreachOrigins(engine, revisions)
         self._progress: _Progress | None = None
 
@@ -76,7 +77,7 @@ class PolicyWatch:
                     policies = Policies.of_workspace(workspace)
                 except ConfigError as error:
                     return PolicyStates([], 0, more=False, problem=str(error))
-                current = self._progress = _Progress(self._engine, policies, run, [*workspace.policies])
+                current = self._progress = _Progress(self._engine, self._revisions, policies, run, workspace.policies)
             more = current.advance(time.monotonic() + _SECONDS)
             counts, latest, events = *current.breaches(), current.events
         found, more_origins = self._origins.add(current.policies, latest)
@@ -90,10 +91,13 @@ class PolicyWatch:
 class _Progress:
     """What was found so far. A change of the policies, or another run, begins anew."""
 
-    def __init__(self, engine: Engine, policies: Policies, run: str | None, written: Sequence[Any]) -> None:
+    def __init__(
+        self, engine: Engine, revisions: Revisions, policies: Policies, run: str | None, written: Sequence[Any]
+    ) -> None:
         from svctoolkit.policies.tables import Sheets, Tables
 
-        self._engine, self.policies, self.run, self.written = engine, policies, run, written
+        self._engine, self.policies, self.run, self.written = engine, policies, run, [*written]
+        self._own = OwnPayloads(engine, revisions)
         self._sheets, self._tables = Sheets(policies.reads), Tables(policies.reads)
         self._fates = Records(engine.store, FATES, Filter(run=run))
         self._after, self._open = -1, dict[int, None]()
@@ -150,7 +154,7 @@ class _Progress:
 
         self.events += 1
         mask = self._engine.masker().mask
-        arrivals = [Arrival(fate.destination, fate.payloads, tuple(self._losses(fate))) for fate in fates]
+        arrivals = [Arrival(fate.destination, self._own.of(fate), tuple(self._losses(fate))) for fate in fates]
         for arrival in arrivals:
             self._sheets.add(fates[0].event, f"{_PLACE}{seq}", arrival.destination, arrival.payloads, mask)
         for breach in self.policies.check(fates[0].event, arrivals, mask):

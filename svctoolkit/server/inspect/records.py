@@ -105,8 +105,13 @@ class Fate(_Seen, schema.Fate, frozen=True, kw_only=True):
     @property
     def payloads(self) -> list[Mapping[str, Json]]:
         """The payloads of the first attempt, shared with other events if these are in the same batch."""
+        return [delivery.payload for delivery in self.first_requests]
+
+    @property
+    def first_requests(self) -> list[schema.Delivery]:
+        """The requests of the first attempt."""
         first = Filter(seq=self.seq, destination=self.destination, attempt=1)
-        return [delivery.payload for delivery in Records(self._engine.store, DELIVERIES, first).page(0, -1)]
+        return Records(self._engine.store, DELIVERIES, first).page(0, -1)
 
 
 class Violation(_Seen, schema.Violation, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from svctoolkit.delivery import Recorder
+from svctoolkit.delivery.faults import FaultSettings
+from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import UserCode, Workspace
 
@@ -70,3 +72,10 @@ def dependencies(workspace: Workspace, key: str) -> tuple[Any, ...]:
     code = transformation and UserCode(workspace, Recorder()).source(transformation)
     # A copy: the configuration may be changed in place.
     return destination.type, deepcopy(destination.config), code
+
+
+def unsent(workspace: Workspace) -> Pipeline:
+    """Return a pipeline that runs events again. It sends nothing, also for user code of a live workspace."""
+    copy = workspace.in_mode("record")
+    copy.faults = FaultSettings()
+    return Pipeline(copy)

@@ -157,17 +157,18 @@ class View(Displayed):
         self._engine.store.flush()
         return latencies(self._engine, self._run)
 
-    def breaches(self, policies: Policies | None = None) -> list[PolicyBreach]:
+    def breaches(self, policies: Policies | None = None, *, misspelt_only: bool = False) -> list[PolicyBreach]:
         """Return where policies (by default the workspace's) do not hold for what was sent, with secrets masked.
 
-        Raises `ConfigError` for a policy about a destination that the workspace does not have.
+        Of a request that events share, each is checked as if it were sent alone. Raises `ConfigError` for a policy
+        about a destination that the workspace does not have; with `misspelt_only` as `Policies.require` does.
         """
         from svctoolkit.policies import Policies  # few programs have policies
 
         workspace = self._engine.workspace
         chosen = Policies.of_workspace(workspace) if policies is None else policies
-        chosen.require(workspace.destinations)
-        return list(breaches_of(self.fates, chosen, workspace.masker.mask))
+        chosen.require(workspace.destinations, misspelt_only=misspelt_only)
+        return list(breaches_of(self._engine, self.fates, chosen))
 
     def history(self) -> History:
         """Return the accepted events as a history, with their outcomes by destination: see `svctoolkit.history`."""

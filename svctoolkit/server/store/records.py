@@ -207,12 +207,6 @@ def fate_counts(store: Store, run: str | None = None) -> dict[tuple[str, str], i
     return {(destination, status): number for destination, status, number in store.read(sql, values)}
 
 
-def carried_seqs(store: Store, number: int, most: int) -> list[int]:
-    """Return the seqs of the first events of a delivery, in their order; empty if it carries only one."""
-    sql = "select seq from carried where number = ? order by place limit ?"
-    return [seq for (seq,) in store.read(sql, (number, most))]
-
-
 def carried_ids(store: Store, number: int) -> list[str]:
     """Return the message ids of the events of a delivery that carries several, in their order."""
     sql = "select e.id from carried c join events e using (seq) where c.number = ? order by c.place"
