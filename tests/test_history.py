@@ -122,6 +122,16 @@ def test_a_field_vanishes_since_a_version_on_the_web(month: History) -> None:
     ]
 
 
+def test_the_page_of_a_history_can_be_a_file(month: History, tmp_path: Path) -> None:
+    """Like the pages of other results: missing folders are created."""
+    page = month.to_html(tmp_path / "pages" / "month.html")
+
+    assert "Order Completed" in page
+    assert (tmp_path / "pages" / "month.html").read_text("utf-8") == page
+    with pytest.raises(ConfigError, match="cannot be written"):
+        month.to_html(tmp_path)
+
+
 def test_the_last_week_is_compared_with_the_days_before() -> None:
     history = collect([*weeks(3), *(event(MONDAY + timedelta(days=20), n, total=99) for n in range(60))])
 

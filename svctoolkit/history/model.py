@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svctoolkit.displayed import Displayed, render
+from svctoolkit.displayed import Displayed
 from svctoolkit.history import database
 from svctoolkit.history.cells import Cell, Part, merge_cells
 from svctoolkit.history.change import Change
@@ -17,6 +17,7 @@ from svctoolkit.history.drift import drift
 from svctoolkit.history.sketches import distinct_count, quantile
 from svctoolkit.json_types import Json
 from svctoolkit.results.arrow import ArrowOut
+from svctoolkit.results.page import PageOut
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ _OUTCOMES = ("day", "event_type", "event_name", "channel", "library", "app", "de
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class History(Displayed, ArrowOut):
+class History(Displayed, PageOut, ArrowOut):
     """Events over time. It shows itself as a trend: what changed in the last week, and events by name and day.
 
     It has no values: fields have sketches of how many distinct values there are and how numbers are distributed.
@@ -178,13 +179,6 @@ class History(Displayed, ArrowOut):
             "names": {name: dict(sorted(counts.items())) for name, counts in sorted(names.items())},
             "changes": [change.to_dict() for change in self.changes()],
         }
-
-    def to_html(self) -> str:
-        """Return a self-contained page."""
-        return render(self, "document")
-
-    def __repr__(self) -> str:
-        return render(self, "text")
 
 
 def _later(stored: Part | None, part: Part) -> Part:

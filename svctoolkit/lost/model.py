@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svctoolkit.displayed import Displayed, render
+from svctoolkit.displayed import Displayed
 from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable_all
 from svctoolkit.lost.rules import COLUMNS, LostRule, Received
@@ -15,15 +14,15 @@ from svctoolkit.lost.text import markdown
 from svctoolkit.replay import Breach, Conditions
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.losses import LossCounts
-from svctoolkit.replay.results.pages import write_page
 from svctoolkit.replay.tally.tally import Tally
 from svctoolkit.results.arrow import ArrowOut
+from svctoolkit.results.page import PageOut
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class LossReport(Displayed, ArrowOut):
+class LossReport(Displayed, PageOut, ArrowOut):
     """What vendors would lose of some events: a `LostRule` for each destination and rule.
 
     `received` has the numbers of each destination.
@@ -87,13 +86,3 @@ class LossReport(Displayed, ArrowOut):
     def to_markdown(self) -> str:
         """Return a summary for a pull request."""
         return markdown(self.received, self._rules)
-
-    def to_html(self, path: Path | str | None = None) -> str:
-        """Return a self-contained page; write it to `path`, if given. Raises `ConfigError`."""
-        text = render(self, "document")
-        if path is not None:
-            write_page(Path(path), text)
-        return text
-
-    def __repr__(self) -> str:
-        return render(self, "text")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from svctoolkit.displayed import Displayed, render
+from svctoolkit.displayed import Displayed
 from svctoolkit.history import Change
 from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable_all
@@ -16,6 +15,7 @@ from svctoolkit.profile.needs import Need
 from svctoolkit.profile.shapes import Shape
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.results.arrow import ArrowOut
+from svctoolkit.results.page import PageOut
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ _NEEDS = ("destination", "type", "event", "what", "field", "reason", "rule", "ev
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Profile(Displayed, ArrowOut):
+class Profile(Displayed, PageOut, ArrowOut):
     """The shapes of events by type and name, most frequent first, and what the destinations of a workspace need.
 
     `rejects` are records that are not events (the first thousand, and all of `unread`; `rejected` counts all). Types
@@ -131,15 +131,3 @@ class Profile(Displayed, ArrowOut):
             ],
             "needs": [{name: getattr(need, name) for name in _NEEDS} for need in self.needs],
         } | ({} if self.changes is None else {"changes": [change.to_dict() for change in self.changes]})
-
-    def to_html(self, path: Path | str | None = None) -> str:
-        """Return a self-contained page; write it to `path`, if given. Raises `ConfigError`."""
-        from svctoolkit.replay.results.pages import write_page
-
-        text = render(self, "document")
-        if path is not None:
-            write_page(Path(path), text)
-        return text
-
-    def __repr__(self) -> str:
-        return render(self, "text")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from svctoolkit.displayed import Displayed, render
+from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable_all
@@ -20,7 +20,6 @@ from svctoolkit.replay.results.group_contrasts import KINDS as EXPLAINED
 from svctoolkit.replay.results.group_contrasts import Contrasts, GroupContrast
 from svctoolkit.replay.results.groups import Groups
 from svctoolkit.replay.results.losses import LossCounts
-from svctoolkit.replay.results.pages import write_page
 from svctoolkit.replay.results.tables import arrow_reader, write_duckdb
 from svctoolkit.replay.review.accepted import Accepted, Exceeded, exceeded
 from svctoolkit.replay.review.amounts import Amounts
@@ -32,13 +31,14 @@ from svctoolkit.replay.tally.spill import Rows
 from svctoolkit.replay.tally.tally import Group, Tally
 from svctoolkit.results.arrow import ArrowOut
 from svctoolkit.results.contrast import Traits
+from svctoolkit.results.page import PageOut
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 @dataclass(slots=True, repr=False)
-class BaseResult(Displayed, ArrowOut):
+class BaseResult(Displayed, PageOut, ArrowOut):
     """What a replay and a comparison of two both return.
 
     - `events`: number of events that were run; `records`: records read, `rejected`: those that are not events
@@ -287,13 +287,3 @@ class BaseResult(Displayed, ArrowOut):
         }
         for name, table in tables.items():
             yield name, table.astype({column: kind for column, kind in texts.items() if column in table})
-
-    def to_html(self, path: Path | str | None = None) -> str:
-        """Return a self-contained page with every group and its examples; write it to `path`, if given."""
-        text = render(self, "document")
-        if path is not None:
-            write_page(Path(path), text)
-        return text
-
-    def __repr__(self) -> str:
-        return render(self, "text")
