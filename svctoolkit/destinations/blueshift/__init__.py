@@ -100,6 +100,8 @@ NAMES = {
     "Product Removed": "remove_from_cart",
     "Checkout Step Viewed": "checkout",
     "Order Completed": "purchase",
+    "Subscribe Interest": "subscribe_interest",
+    "Unsubscribe Interest": "unsubscribe_interest",
 }
 
 

@@ -176,6 +176,8 @@ def _merge_fields(event: Event, address: Mapping[str, Any]) -> dict[str, Any]:
     """Return Mailchimp's usual fields, then one for each other trait."""
     fields = {**MERGE_FIELDS(event), **compact({"ADDRESS": address})}
     rest = MERGE_FIELDS.rest(ADDRESS.rest(event.traits, "traits"), "traits")
+    if "last_name" in event.traits:
+        rest["last_name"] = event.traits["last_name"]
     for key, value in rest.items():
         tag = re.sub(r"[^0-9A-Za-z_]", "", key)[:10].upper()
         if key != "email" and tag and not (value and isinstance(value, (dict, list))):

@@ -5,6 +5,7 @@ identify updates the subscriber with the event's ID or phone number, or creates 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from svctoolkit.destinations import (
@@ -53,7 +54,11 @@ destination = DestinationType(
     "Postscript",
     PostscriptSettings,
     docs="https://developers.postscript.io/reference/create-subscriber",
-    quirks=["Custom traits are read from the event's context first, then from the event itself."],
+    quirks=[
+        "Custom traits are read from the event's context first, then from the event itself.",
+        "The trait subscriberId names a subscriber to update only among the event's own traits, if it has any; in the "
+        "context, it is then only sent with a new subscriber.",
+    ],
     answers=[
         Answer("success", 200, {"subscriber": {"id": "s1"}}),
         Answer("bad key", 401, {"error": {"type": "authentication_error", "code": "invalid_api_key"}}),
@@ -98,7 +103,7 @@ ACTION = Table(
         "subscriber_id": "context.externalId.subscriber_id",
     }
 )
-SUBSCRIBER_ID = first("context.externalId.subscriber_id", trait("subscriberId"))
+NEW_SUBSCRIBER = Table({"subscriber_id": first("context.externalId.subscriber_id", trait("subscriberId"))})
 _NOT_CUSTOM = frozenset({
     "email", "externalId", "firstName", "keyword", "keywordId", "lastName", "origin", "phone", "shopifyCustomerId",
     "subscriberId", "tags",
@@ -112,13 +117,14 @@ def send_subscriber(event: Event, settings: PostscriptSettings, context: Context
     properties = custom_traits(event, _NOT_CUSTOM)
     if properties:
         body["properties"] = properties
-    subscriber_id = value_of(event, SUBSCRIBER_ID)
+    traits = as_object(event.raw.get("traits") or event.context.get("traits"))
+    subscriber_id = value_of(event, "context.externalId.subscriber_id") or traits.get("subscriberId")
     if not subscriber_id:
-        _demand_keyword(event)
+        _demand_keyword(traits)
         subscriber_id = _find(body["phone_number"], settings, context)
     if subscriber_id:
         return API.request(settings, "PATCH", f"subscribers/{js_join(subscriber_id)}", body)
-    return API.post(settings, "subscribers", body)
+    return API.post(settings, "subscribers", {**body, **NEW_SUBSCRIBER(event)})
 
 
 @destination.on("track")
@@ -132,9 +138,8 @@ def send_event(event: Event, settings: PostscriptSettings) -> Payload:
     return API.post(settings, "events", body)
 
 
-def _demand_keyword(event: Event) -> None:
-    """Raise if a possibly new subscriber has no keyword in the event's traits, or else in those of its context."""
-    traits = as_object(event.raw.get("traits") or event.context.get("traits"))
+def _demand_keyword(traits: Mapping[str, Any]) -> None:
+    """Raise if a possibly new subscriber has no keyword in its traits."""
     if not (traits.get("keyword") or traits.get("keywordId")):
         raise Missing("traits.keyword", "traits.keywordId", wants="the keyword of a new subscriber")
 

@@ -182,7 +182,7 @@ def _metadata(event: Event, kind: str) -> dict[str, Any]:
         members["item_count"] = _count(properties, items, kind)
     if kind in _PRICED:
         members.update(PRICED(event))
-        amount = _amount(properties, items, kind)
+        amount = _amount(properties, kind)
         if amount:
             cents = math.floor(amount * 100 + 0.5)
             members.update({"value": cents, "value_decimal": cents / 100})
@@ -207,11 +207,11 @@ def _items(properties: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [products if isinstance(products, dict) and products else properties]
 
 
-def _amount(properties: Mapping[str, Any], items: list[Mapping[str, Any]], kind: str) -> float | None:
-    """Return the revenue of a purchase, otherwise the cart value from the event's price or those of the products."""
+def _amount(properties: Mapping[str, Any], kind: str) -> float | None:
+    """Return the revenue of a purchase, otherwise the cart value from the event's price, never from the products'."""
     if kind == "Purchase":
         return leading_number(properties.get("revenue"))
-    return _cost(properties) or sum(_cost(item) for item in items)
+    return _cost(properties)
 
 
 def _cost(item: Mapping[str, Any]) -> float:
