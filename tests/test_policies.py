@@ -409,8 +409,10 @@ def test_a_served_plane_checks_policies_while_it_runs() -> None:
         problem = state()["problem"]
 
     assert (privacy["breaches"], privacy["owner"], socks["severity"]) == (1, "data", "warn")
-    assert privacy["latest"] == [
+    assert privacy["groups"] == [
         {
+            "count": 1,
+            "first": 2,
             "seq": 2,
             "event": "Search",
             "destination": "hook",
@@ -420,7 +422,9 @@ def test_a_served_plane_checks_policies_while_it_runs() -> None:
             "origin": {"text": "properties.query", "seq": 2, "workspace": "current", "note": ""},
         }
     ]
-    assert [(one["text"], one["seq"]) for one in socks["latest"]] == [("query = 'socks'", 4), ("query = 'socks'", 3)]
+    assert [(one["text"], one["count"], one["first"], one["seq"]) for one in socks["groups"]] == [
+        ("query = 'socks'", 2, 3, 4)
+    ]
     assert [one["breaches"] for one in of_run] == [0, 2]
     assert (hosts["events"], hosts["items"][0]["breaches"]) == (4, 0)
     assert "hosts" in problem

@@ -481,6 +481,11 @@ def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, 
             expect(page.get_by_role("img", name="Latency by stage")).to_be_visible()
         if view == "Policies":
             expect(page.locator("#policies .origin").first).to_contain_text("from setting webhookUrl")
+            expect(page.locator("#policies .breaches li").first).to_contain_text("and 3 more, first ")
+            page.set_viewport_size({"width": width, "height": 300})
+            page.locator("#policies .breaches li").last.scroll_into_view_if_needed()
+            expect(page.locator("#policies .breaches li").last).to_be_in_viewport()
+            page.set_viewport_size({"width": width, "height": 860})
         found[view] = visit.accessible()
         found[f"{view} wide"] = [1] * page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)")
 

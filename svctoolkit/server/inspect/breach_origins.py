@@ -34,15 +34,14 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("svctoolkit.policies")
 _SECONDS = 2.0  # of a call: a page asks every few seconds
 _MOST_CACHED = 1_000
-_Latest: TypeAlias = "dict[str, list[BreachItem]]"
+_Groups: TypeAlias = "dict[str, list[BreachGroup]]"
 
 
 class BreachOrigin(Struct, frozen=True):
     """Where the value of a breach comes from: members of the event or settings, and in brackets the lines of code that
     wrote it: `properties.query (clean.js:9)`. For a missing value, the line that removes it.
 
-    It was measured on the event `seq`, the first of its group: breaches of a policy at the same path of a destination
-    with the same text, but for numbers and quoted texts. `workspace` is the revision that this was measured with: the
+    It was measured once for its group, on the event `seq`. `workspace` is the revision that this was measured with: the
     `current` one, the `earlier` one that the event was sent by, or the current one because that one is `unknown`.
     `note` says what has changed since, or is empty.
     """
@@ -53,12 +52,17 @@ class BreachOrigin(Struct, frozen=True):
     note: str
 
 
-class BreachItem(Struct, frozen=True):
-    """Where a policy does not hold: the event, the destination, the path in its payload, and the value, masked.
+class BreachGroup(Struct, frozen=True):
+    """Breaches of a policy that are alike: at the same path of a destination, with the same text but for numbers and
+    quoted texts.
 
-    `origin` says where the value comes from; null if that is unknown, or is not measured yet.
+    `count` is their number, `first` the seq of the first one. The other members are those of the latest: its event, the
+    path in its payload, and the value, masked. `seq` is null for a row about no single event. `origin` says where the
+    value comes from; null if that is unknown, or is not measured yet.
     """
 
+    count: int
+    first: int | None
     seq: int | None
     event: str
     destination: str
@@ -121,8 +125,8 @@ class BreachOrigins:
         self._known: dict[tuple[str, str, str, str, int], _Measured] = {}
         self._lock = Lock()
 
-    def add(self, policies: Policies, latest: Mapping[str, Sequence[BreachItem]]) -> tuple[_Latest, bool]:
-        """Return breaches, by policy, with their origins, and whether the next call will find more of these.
+    def add(self, policies: Policies, groups: Mapping[str, Sequence[BreachGroup]]) -> tuple[_Groups, bool]:
+        """Return groups of breaches, by policy, with their origins, and whether the next call will find more of these.
 
         One call at a time measures, because that runs user code. Others return at once with what is cached.
         """
@@ -131,8 +135,8 @@ class BreachOrigins:
         has_turn = self._lock.acquire(blocking=False)
         try:
             round_ = _Round(policies, self._revisions.current(), most=MOST if has_turn else 0)
-            found, more = dict[str, list[BreachItem]](), False
-            for name, of in latest.items():
+            found, more = dict[str, list[BreachGroup]](), False
+            for name, of in groups.items():
                 found[name] = []
                 for item in of:
                     measured = self._find(name, item, round_)
@@ -143,7 +147,7 @@ class BreachOrigins:
             if has_turn:
                 self._lock.release()
 
-    def _find(self, policy: str, item: BreachItem, round_: _Round) -> _Measured | None:
+    def _find(self, policy: str, item: BreachGroup, round_: _Round) -> _Measured | None:
         """Return the origin of a breach; None if it is still to be measured."""
         from svctoolkit.policies.origins import names_of
 
@@ -165,7 +169,7 @@ class BreachOrigins:
         self._known[key] = _Measured(now, self._measure(names, item, sent, used, round_))
         return self._known[key]
 
-    def _sent(self, item: BreachItem) -> _Sent | None:
+    def _sent(self, item: BreachGroup) -> _Sent | None:
         """Return how the event of a breach was sent; None if it was deleted, or the breach is about no single event."""
         if item.seq is None:
             return None
@@ -177,7 +181,7 @@ class BreachOrigins:
         return _Sent(item.seq, fate.source, event.received_at, at)
 
     def _measure(
-        self, names: Collection[str], item: BreachItem, sent: _Sent, used: Sequence[Revision], round_: _Round
+        self, names: Collection[str], item: BreachGroup, sent: _Sent, used: Sequence[Revision], round_: _Round
     ) -> BreachOrigin | None:
         """Return the origin by the last revision that gives the same value.
 
@@ -197,7 +201,7 @@ class BreachOrigins:
         return other
 
     def _origins(
-        self, names: Collection[str], item: BreachItem, sent: _Sent, revision: Revision, round_: _Round
+        self, names: Collection[str], item: BreachGroup, sent: _Sent, revision: Revision, round_: _Round
     ) -> Origins | None:
         from svctoolkit.policies.origins import Subject, find_origins
 

@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
+from svctoolkit.causes import text_template
 from svctoolkit.errors import ConfigError
-from svctoolkit.server.inspect.breach_origins import BreachItem, BreachOrigins
+from svctoolkit.server.inspect.breach_origins import BreachGroup, BreachOrigins
 from svctoolkit.server.inspect.losses import loss_finder
 from svctoolkit.server.inspect.own_payloads import OwnPayloads
 from svctoolkit.server.inspect.records import Fate, seen
@@ -27,19 +28,20 @@ if TYPE_CHECKING:
 _AT_ONCE = 2_000  # fates in memory
 _SECONDS = 2.0  # of a call: a page asks every few seconds
 _MOST_OPEN = 500  # events that are looked at again because they were pending
-_EXAMPLES = 10
+_MOST_GROUPS = 100  # of a policy
+_Groups: TypeAlias = dict[tuple[str, str, str], BreachGroup]
 _PLACE = "event "  # the place of an event in queries: the word and the seq
 
 
 class PolicyState(Struct, frozen=True):
-    """A policy, how many `breaches` were found, and the latest of them."""
+    """A policy, how many `breaches` were found, and the first hundred groups of them, the newest group first."""
 
     name: str
     kind: str
     severity: str
     owner: str
     breaches: int
-    latest: list[BreachItem]
+    groups: list[BreachGroup]
 
 
 class PolicyStates(Struct, frozen=True):
@@ -79,8 +81,8 @@ class PolicyWatch:
                     return PolicyStates([], 0, more=False, problem=str(error))
                 current = self._progress = _Progress(self._engine, self._revisions, policies, run, workspace.policies)
             more = current.advance(time.monotonic() + _SECONDS)
-            counts, latest, events = *current.breaches(), current.events
-        found, more_origins = self._origins.add(current.policies, latest)
+            counts, groups, events = *current.breaches(), current.events
+        found, more_origins = self._origins.add(current.policies, groups)
         states = [
             PolicyState(name, kind, severity, owner, counts[name], found.get(name, []))
             for name, kind, severity, owner in current.policies.listed
@@ -101,7 +103,7 @@ class _Progress:
         self._sheets, self._tables = Sheets(policies.reads), Tables(policies.reads)
         self._fates = Records(engine.store, FATES, Filter(run=run))
         self._after, self._open = -1, dict[int, None]()
-        self._counts, self._latest = Counter[str](), dict[str, list[BreachItem]]()
+        self._counts, self._groups = Counter[str](), dict[str, _Groups]()
         self._of_queries: list[tuple[PolicyBreach, int | None]] = []
         self._losses = loss_finder(engine)
         self.events = 0
@@ -134,13 +136,13 @@ class _Progress:
             else:
                 self._check(seq, [seen(Fate, self._engine, fate) for fate in of_event])
 
-    def breaches(self) -> tuple[Counter[str], dict[str, list[BreachItem]]]:
-        """Return how many breaches each policy has, and the latest of them, the newest first."""
-        counts, latest = Counter(self._counts), {name: [*of] for name, of in self._latest.items()}
+    def breaches(self) -> tuple[Counter[str], dict[str, list[BreachGroup]]]:
+        """Return how many breaches each policy has, and their groups, the newest first."""
+        counts, groups = Counter(self._counts), {name: {**of} for name, of in self._groups.items()}
         for breach, seq in self._of_queries:
             counts[breach.policy] += 1
-            _show(latest, breach, seq)
-        return counts, {name: of[::-1] for name, of in latest.items()}
+            _add(groups, breach, seq)
+        return counts, {name: [*of.values()][::-1] for name, of in groups.items()}
 
     def _of(self, seq: int) -> list[schema.Fate]:
         fates = Records(self._engine.store, FATES, Filter(seq=seq)).page(-1, _AT_ONCE)
@@ -159,7 +161,7 @@ class _Progress:
             self._sheets.add(fates[0].event, f"{_PLACE}{seq}", arrival.destination, arrival.payloads, mask)
         for breach in self.policies.check(fates[0].event, arrivals, mask):
             self._counts[breach.policy] += 1
-            _show(self._latest, breach, seq)
+            _add(self._groups, breach, seq)
 
     def _query(self) -> None:
         from svctoolkit.policies import Whole
@@ -177,8 +179,13 @@ def _seq_of(place: str) -> int | None:
     return int(seq) if seq.isdecimal() else None
 
 
-def _show(latest: dict[str, list[BreachItem]], breach: PolicyBreach, seq: int | None) -> None:
-    """Add a breach to the latest of its policy."""
-    of = latest.setdefault(breach.policy, [])
-    of.append(BreachItem(seq, breach.event, breach.destination, breach.path, breach.text, breach.value))
-    del of[:-_EXAMPLES]
+def _add(groups: dict[str, _Groups], breach: PolicyBreach, seq: int | None) -> None:
+    """Add a breach to its group, so that a rare kind stays visible beside frequent ones."""
+    of = groups.setdefault(breach.policy, {})
+    key = breach.destination, breach.path, text_template(breach.text)
+    if key in of or len(of) < _MOST_GROUPS:
+        known = of.get(key)
+        count, first = (known.count + 1, known.first) if known else (1, seq)
+        of[key] = BreachGroup(
+            count, first, seq, breach.event, breach.destination, breach.path, breach.text, breach.value
+        )

@@ -18,20 +18,28 @@ function from({ text, seq, note }, event, key) {
   ], { className: "origin" });
 }
 
-function breach(policy, { seq, event, destination, path, text, value, origin }) {
-  const what = `${destination}: ${path} ${text}`.replace("  ", " "), key = `${policy} ${seq} ${what}`;
-  const of = seq === null ? event : link(seq, `${event || "event"} (${seq})`, key);
-  return element("li", [`${what} `, ...(shown(value) ? [element("code", shown(value).slice(0, 200)), " "] : []), ...(of ? [of] : []), ...(origin ? [from(origin, seq, key)] : [])]);
+/** A group of breaches: the latest one, and a link to the first. The text may have the value already. */
+function group(policy, { count, first, seq, event, destination, path, text, value, origin }) {
+  const what = `${destination}: ${path} ${text}`.replace("  ", " "), key = `${policy} ${destination} ${path} ${first}`;
+  const of = seq === null ? event : link(seq, `${event || "event"} (${seq})`, key), example = shown(value).slice(0, 200);
+  return element("li", [
+    `${what} `, ...(example && !text.includes(example) ? [element("code", example), " "] : []), ...(of ? [of] : []),
+    ...(count > 1 ? [element("span", [` and ${(count - 1).toLocaleString()} more`, ...(first === null ? [] : [", first ", link(first, String(first), `${key} first`)])], { className: "dim" })] : []),
+    ...(origin ? [from(origin, seq, key)] : []),
+  ]);
 }
 
-function card({ name, kind, severity, owner, breaches, latest }) {
+const others = (breaches, groups) => breaches - groups.reduce((sum, { count }) => sum + count, 0);
+
+function card({ name, kind, severity, owner, breaches, groups }) {
   const pill = breaches ? element("span", `✗ ${breaches.toLocaleString()} ${breaches === 1 ? "breach" : "breaches"}`, { className: `pill ${severity === "warn" ? "dropped" : "failed"}` })
     : element("span", "✓ holds", { className: "pill delivered" });
   const about = [name === kind ? "" : kind, severity === "warn" ? "warns only" : "", owner].filter(Boolean).join(" · ");
   return element("li", [
     element("h3", [`${name} `, pill]),
     ...(about ? [element("p", about, { className: "dim" })] : []),
-    ...(latest.length ? [element("ul", latest.map((one) => breach(name, one)), { className: "breaches" })] : []),
+    ...(groups.length ? [element("ul", groups.map((one) => group(name, one)), { className: "breaches" })] : []),
+    ...(others(breaches, groups) ? [element("p", `and ${others(breaches, groups).toLocaleString()} in further groups`, { className: "dim" })] : []),
   ]);
 }
 
