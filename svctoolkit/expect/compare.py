@@ -23,7 +23,7 @@ from svctoolkit.errors import did_you_mean
 from svctoolkit.expect.difference import Difference, Path
 from svctoolkit.expect.headers import same_name
 from svctoolkit.expect.matchers import MATCHERS, MISSING
-from svctoolkit.expect.names import slip_of
+from svctoolkit.expect.names import near_name
 from svctoolkit.json_types import LEAVES, Json
 
 _MOST_NUMBERS = 5  # unmatched elements that a message lists
@@ -155,7 +155,7 @@ class Comparison(msgspec.Struct, frozen=True):
                 else:
                     yield from self._inner(key).differences(value, actual[key])
                 continue
-            if _expects_absence(value) and (near := slip_of(key, (name for name in actual if name not in expected))):
+            if _expects_absence(value) and (near := near_name(key, (name for name in actual if name not in expected))):
                 got = f"nothing, but {near!r}: write {near}, or name both"
                 yield self._inner(key).difference("nothing like it", MISSING, got=got)
                 continue

@@ -40,7 +40,7 @@ def problems(expected: Json, path: Path = (), *, pending: bool = False) -> Itera
             matcher = MATCHERS[name] if name and name in MATCHERS else None
             if matcher is not None:
                 yield from (((*path, key), wrong) for wrong in _misuse(matcher, key, value, expected, alone, pending))
-            elif name and (near := slip(name)):
+            elif name and (near := near_matcher(name)):
                 message = f"unknown matcher {key!r}. Did you mean ${near}? For a key of this name use $literal"
                 yield (*path, key), message
             if matcher is None or matcher.nested:
@@ -60,17 +60,17 @@ def _misuse(
 
 def is_reserved(name: str) -> bool:
     """Return whether a payload's key `$name` must be written inside `$literal`."""
-    return name in MATCHERS or bool(slip(name))
+    return name in MATCHERS or bool(near_matcher(name))
 
 
-def slip(name: str) -> str:
+def near_matcher(name: str) -> str:
     """Return the matcher that `name` is one typo away from, or an empty string.
 
-    >>> slip("lenght"), slip("Regex"), slip("set"), slip("ltv")
+    >>> near_matcher("lenght"), near_matcher("Regex"), near_matcher("set"), near_matcher("ltv")
     ('length', 'regex', '', '')
     """
-    return next((other for other in MATCHERS.names() if _one_slip(name.lower(), other)), "")
+    return next((other for other in MATCHERS.names() if _is_typo(name.lower(), other)), "")
 
 
-def _one_slip(name: str, other: str) -> bool:
+def _is_typo(name: str, other: str) -> bool:
     return (len(other) >= _SHORT or sorted(name) == sorted(other)) and one_edit(name, other)

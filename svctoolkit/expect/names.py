@@ -1,4 +1,4 @@
-"""Names that differ by a slip."""
+"""Names that differ by a typo."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ def one_edit(name: str, other: str) -> bool:
     return swapped or rest[1:] == other_rest[1:] or rest[1:] == other_rest or rest == other_rest[1:]
 
 
-def slip_of(name: str, others: Iterable[str]) -> str:
-    """Return the name that `name` may be a slip of: other capitals, or one letter; not a plural or another number.
+def near_name(name: str, others: Iterable[str]) -> str:
+    """Return the name that `name` may be a typo of: other capitals, or one letter; not a plural or another number.
 
-    >>> slip_of("emial", ["email"]), slip_of("Email", ["email"]), slip_of("order", ["orders"]), slip_of("ip", ["id"])
-    ('email', 'email', '', '')
+    >>> near_name("emial", ["email"]), near_name("Email", ["email"]), near_name("order", ["orders"])
+    ('email', 'email', '')
+    >>> near_name("ip", ["id"])
+    ''
     """
     for other in others:
         if not isinstance(other, str) or other == name:
@@ -44,12 +46,12 @@ def slip_of(name: str, others: Iterable[str]) -> str:
 
 @lru_cache(1024)
 def near_member(name: str) -> str:
-    """Return the member of an event that `name` is a slip of, or an empty string."""
+    """Return the member of an event that `name` is a typo of, or an empty string."""
     if name in _EVENT:
         return ""
-    return next((other for other in _EVENT if is_slip(name, other)), "")
+    return next((other for other in _EVENT if is_typo(name, other)), "")
 
 
-def is_slip(name: str, other: str) -> bool:
+def is_typo(name: str, other: str) -> bool:
     """Return whether `name` is another spelling of `other`: other capitals, or one letter."""
     return name != other and len(other) > 3 and one_edit(name.lower(), other.lower())

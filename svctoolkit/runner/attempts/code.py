@@ -9,10 +9,11 @@ from typing import Any
 from svctoolkit.expect.compare import is_matchers
 from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
-from svctoolkit.runner.attempts.shape import is_keyed, shape_values
+from svctoolkit.runner.attempts.shape import shape_values
 from svctoolkit.runner.planes.code import by_destination
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.suite.model import Scenario, Step
+from svctoolkit.runner.suite.results import is_by_destination
 
 NAMES = ("fetched", "logs", "losses")
 
@@ -61,7 +62,7 @@ def forbidden_losses(scenario: Scenario, step: Step, code: CodeResults) -> Itera
 
 def _shape(values: Mapping[str, list[Mapping[str, Any]]], keys: Sequence[str], expected: Any, name: str) -> Any:
     by_key: dict[str, list[Any]] = {key: list(values.get(key, ())) for key in keys or values} or {"": []}
-    keyed = is_keyed(expected, by_key)
+    keyed = is_by_destination(expected, by_key)
     if name == "logs" and expected is not None:
         texts = {key: is_about_texts(expected[key] if keyed and key in expected else expected) for key in by_key}
         by_key = {key: [r["text"] for r in records] if texts[key] else records for key, records in by_key.items()}

@@ -10,8 +10,9 @@ from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.planes.plane import Plane
-from svctoolkit.runner.suite.deletions import deleted_at, is_by_destination
+from svctoolkit.runner.suite.deletions import deleted_at
 from svctoolkit.runner.suite.model import Scenario, Step
+from svctoolkit.runner.suite.results import is_by_destination
 from svctoolkit.workspace import Workspace
 
 
@@ -26,7 +27,7 @@ class DeleteResult:
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """Return `deleted`: by destination, unless there is only one and the expectation does not name it."""
-        keyed = is_by_destination(expected.get("deleted"), self.workspace)
+        keyed = is_by_destination(expected.get("deleted"), self.workspace.destinations)
         one = list(self.deletions.values())
         return {"deleted": one[0] if len(one) == 1 and not keyed else dict(self.deletions)}
 
@@ -43,7 +44,7 @@ class DeleteResult:
     def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
         """Yield a difference for each deletion that failed, unless the expectation is about it."""
         wanted = expected.get("deleted")
-        if wanted is not None and not is_by_destination(wanted, self.workspace):
+        if wanted is not None and not is_by_destination(wanted, self.workspace.destinations):
             return
         for key, deletion in self.deletions.items():
             if deletion["status"] != "complete" and key not in (wanted or ()):

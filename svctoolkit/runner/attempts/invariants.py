@@ -13,8 +13,9 @@ from svctoolkit.expect.difference import Difference
 from svctoolkit.expect.matchers.values.anywhere import places
 from svctoolkit.expect.spellings import spellings
 from svctoolkit.json_types import Json
-from svctoolkit.runner.attempts.shape import as_lists, is_keyed
+from svctoolkit.runner.attempts.shape import as_lists
 from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
+from svctoolkit.runner.suite.results import is_by_destination
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Workspace
 
@@ -114,7 +115,7 @@ def _applications(
 
     Rows of a warehouse are not requests, so the rule applies to them only if it names the warehouse.
     """
-    by_key = is_keyed(invariant.operand, workspace.destinations)
+    by_key = is_by_destination(invariant.operand, workspace.destinations)
     for (name, key), made in values.items():
         if name != invariant.stage or (by_key and key not in invariant.operand):
             continue

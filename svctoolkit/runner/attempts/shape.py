@@ -12,6 +12,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.checks.claims import ANY
 from svctoolkit.runner.suite.format import seconds
 from svctoolkit.runner.suite.model import as_list
+from svctoolkit.runner.suite.results import is_by_destination
 
 #: An expectation that keeps every result unchanged, as a list.
 ANY_LIST: Final[Mapping[str, Any]] = {"$each": {}}
@@ -57,7 +58,7 @@ def shape_results(results: Mapping[str, Json], expected: Mapping[str, Json]) -> 
 
 def shape_values(values: Mapping[str, list[Json]], expected: Json) -> Json:
     """Return one result in the form of its expectation; `values` are lists by destination."""
-    if is_keyed(expected, values):
+    if is_by_destination(expected, values):
         return {key: unwrap_single(v, expected.get(key, ANY_LIST)) for key, v in values.items()}
     if expected is None or expected is ANY_LIST or expected == ANY:
         return next(iter(values.values())) if len(values) == 1 else dict(values)
@@ -69,16 +70,11 @@ def shape_values(values: Mapping[str, list[Json]], expected: Json) -> Json:
     return unwrap_single([value for list_ in values.values() for value in list_], expected)
 
 
-def is_keyed(expected: Json, keys: Container[str]) -> bool:
-    """Return whether the expectation is a map by destination."""
-    return isinstance(expected, Mapping) and bool(expected) and all(key in keys for key in expected)
-
-
 def _is_about_map(expected: Any, keys: Container[str]) -> bool:
     """Return whether a matcher is about which destinations got something: `$only` or `$exact` with a map of them."""
     if not isinstance(expected, Mapping) or len(expected) != 1:
         return False
-    return is_keyed(expected.get("$only") or expected.get("$exact"), keys)
+    return is_by_destination(expected.get("$only") or expected.get("$exact"), keys)
 
 
 def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], expected: Any) -> Any:
@@ -87,7 +83,7 @@ def _shape_attempts(counts: Mapping[str, int], tries: Mapping[str, list[Any]], e
     def count_or_tries(key: str, expected: Any) -> Any:
         return _with_times(tries[key], expected) if wants_list(expected) else counts[key]
 
-    if is_keyed(expected, counts):
+    if is_by_destination(expected, counts):
         return {key: count_or_tries(key, expected.get(key)) for key in counts}
     if len(counts) == 1:
         return count_or_tries(next(iter(counts)), expected)
@@ -122,7 +118,7 @@ def as_lists(values: Json, keys: Sequence[str]) -> dict[str, list[Json]]:
     """Return results of the Test API as lists by destination; an empty map for a stage without results."""
     if values is None:
         return {}
-    if is_keyed(values, keys):
+    if is_by_destination(values, keys):
         return {key: as_list(value) for key, value in values.items()}
     return {keys[0] if len(keys) == 1 else "": as_list(values)}
 
@@ -133,7 +129,7 @@ def exact_part(actual: Json, expected: Json, name: str, keys: Container[str]) ->
     Of a request, only the named members are compared, but completely, so that transport headers need not be listed.
     `keys` are the destination keys.
     """
-    if isinstance(actual, Mapping) and is_keyed(expected, keys):
+    if isinstance(actual, Mapping) and is_by_destination(expected, keys):
         parts = {key: _named_part(value, expected.get(key), name) for key, value in actual.items()}
         return {key: value for key, value in parts.items() if key in expected or value != []}
     return _named_part(actual, expected, name)

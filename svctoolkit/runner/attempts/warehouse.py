@@ -26,8 +26,9 @@ from svctoolkit.events.builders import iso
 from svctoolkit.expect.compare import Comparison
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.warehouses import metadata
-from svctoolkit.runner.attempts.shape import is_keyed, unwrap_single
+from svctoolkit.runner.attempts.shape import unwrap_single
 from svctoolkit.runner.planes.plane import Plane
+from svctoolkit.runner.suite.results import is_by_destination
 from svctoolkit.warehouse import Metadata, Notes, Row, Warehouse, is_warehouse
 from svctoolkit.workspace import Destination, Source, Workspace
 
@@ -54,7 +55,7 @@ def warehouse_results(
             item.sync()
         return item
 
-    if not is_keyed(expected, list(warehouses)):
+    if not is_by_destination(expected, list(warehouses)):
         return _shape(expected, warehouse(next(iter(warehouses.values())))) if warehouses else {}
     return {key: _shape(expected[key], warehouse(workspace.destinations[key])) for key in expected}
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from msgspec import UNSET
 
 from svctoolkit.errors import InvalidDeletion
-from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
-from svctoolkit.runner.suite.model import Place, as_list
-from svctoolkit.workspace import Workspace
+from svctoolkit.runner.suite.model import Places, as_list
 
 
 def deleted_at(spec: _format.Step) -> list[str] | None:
@@ -20,13 +16,7 @@ def deleted_at(spec: _format.Step) -> list[str] | None:
     return None if spec.only is UNSET else as_list(spec.only)
 
 
-def is_by_destination(expected: Json, workspace: Workspace) -> bool:
-    """Whether an expectation of `deleted` is written by destination."""
-    keys = workspace.destinations
-    return isinstance(expected, Mapping) and bool(expected) and all(key in keys for key in expected)
-
-
-def delete_problems(spec: _format.Step) -> Iterator[tuple[Place, str]]:
+def delete_problems(spec: _format.Step) -> Places:
     """Yield the mistakes of a step that deletes users."""
     from svctoolkit.server.regulations.parse import users_of  # few suites delete users
 

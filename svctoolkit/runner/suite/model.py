@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -122,7 +122,7 @@ class Suite(Displayed):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One action of a scenario. `given` is its text in the file, `expect` its expectation as plain values.
+    """One action of a scenario. `spec` is the action with its inputs, `expect` its expectation as plain values.
 
     `place` is its path in the document. `pending` is set if it refers to a value that an earlier step captures.
     """
@@ -273,6 +273,11 @@ class Scenario(Displayed, msgspec.Struct, frozen=True, eq=False):
         if step.kind != "send" or spec.destination is UNSET or {"warehouse", "holds", "lost"} & step.expect.keys():
             return None
         return frozenset({workspace.destination(spec.destination).key})
+
+
+def within(place: Place, problems: Iterable[tuple[Place, str]]) -> Places:
+    """Yield the problems of what is at `place`, whose paths start there."""
+    return (((*place, *path), text) for path, text in problems)
 
 
 def encode_inputs(step: dict[str, Json]) -> dict[str, Json]:

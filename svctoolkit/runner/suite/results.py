@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
+from typing import TypeGuard
+
+from svctoolkit.json_types import Json
 
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
 ENDS = ("dropped", "failed", "attempts")
@@ -32,3 +35,8 @@ DOES = {
 }
 #: Results that are written by destination if the source has several.
 BY_DESTINATION = (*STAGES, "delivered", "dropped", "failed", "attempts", *CODE)
+
+
+def is_by_destination(expected: Json, keys: Container[str]) -> TypeGuard[Mapping[str, Json]]:
+    """Return whether an expectation is a map by destination; `keys` are those of the destinations."""
+    return isinstance(expected, Mapping) and bool(expected) and all(key in keys for key in expected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,19 +18,19 @@ from svctoolkit.displayed import printable
 from svctoolkit.errors import ConfigError, InvalidSuite, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
+from svctoolkit.runner.suite.checks.ineffective import Columns
 from svctoolkit.runner.suite.checks.scenario import scenario_problems
 from svctoolkit.runner.suite.checks.settings import suite_problems
-from svctoolkit.runner.suite.checks.slips import Columns
 from svctoolkit.runner.suite.common import shared_answers
 from svctoolkit.runner.suite.fixtures import Fixtures
 from svctoolkit.runner.suite.model import Invariant, Live, Place, Scenario, Step, Suite, as_list
 from svctoolkit.runner.suite.moments import Moments
 from svctoolkit.runner.suite.repeat import repeat_inputs
+from svctoolkit.runner.suite.results import STAGES
 from svctoolkit.runner.suite.steps import StepBuilder, capture_names, type_problem
 from svctoolkit.runner.suite.variables import NAME, Variables, names_in
 
-#: The results that `exact: true` covers.
-_RESULTS = ("user_transform", "dest_transform", "send_to_destination", "delivered")
+_EXACT_RESULTS = (*STAGES, "delivered")  # those that `exact: true` covers
 
 
 @dataclass
@@ -52,6 +52,7 @@ class ScenarioBuilder:
         self._columns = Columns([everywhere, self._recorder, *(data for _, data in common.sections())])
 
     def load(self, variables: Mapping[str, Json]) -> None:
+        """Add the scenarios and the policies to the suite; `variables` replace its own of the same names."""
         with inputs.recording() as read:
             scope = self._variables(variables)
             self.problems += suite_problems(self.suite)
@@ -203,40 +204,38 @@ class ScenarioBuilder:
         scripts = msgspec.convert(
             self._steps.encode(variables.apply(answers), (*place, "recorder")), _format.RecorderScript
         )
-        freeze = spec.freeze if spec.freeze is not UNSET else self._freeze()
+        given = variables.apply({**self.data.get("given", {}), **(raw.get("given") or {})})
         return Scenario(
-            self.suite,
-            id,
-            printable(" ".join(spec.name.split())),
-            tuple(dict.fromkeys([*self.data.get("tags", []), *spec.tags])),
-            steps,
-            at,
-            place,
-            self.document.position(at)[0],
-            spec.skip,
-            spec.xfail.reason if isinstance(spec.xfail, _format.Xfail) else spec.xfail,
-            self._steps.hook_steps("setup", place, raw, variables),
-            self._steps.hook_steps("teardown", place, raw, variables),
-            {key: _answers(script) for key, script in scripts.items()},
-            tuple(tuple(path.split(".")) for path in [*self.data.get("ignore", []), *spec.ignore]),
-            freeze,
-            _live(spec, raw, variables, steps),
-            "" if spec.serial is UNSET else spec.serial,
-            self._exact(spec),
-            self._invariants(place, raw, variables),
-            self._limit(spec),
-            tuple(tuple(path.split(".")) for path in spec.ignore),
-            tuple(raw.get("recorder") or ()),
-            None if spec.batch is UNSET else spec.batch,
-            self._steps.encode(
-                variables.apply({**self.data.get("given", {}), **(raw.get("given") or {})}), (*place, "given")
-            ),
-            tuple(raw.get("given") or ()),
-            _differing_paths(spec.xfail),
-            (self.data.get("severity", "error") if spec.severity is UNSET else spec.severity) == "warn",
-            self._forbids_losses(spec),
-            spec.faults,
-            self._inputs,
+            suite=self.suite,
+            id=id,
+            title=printable(" ".join(spec.name.split())),
+            tags=tuple(dict.fromkeys([*self.data.get("tags", []), *spec.tags])),
+            steps=steps,
+            place=at,
+            written=place,
+            line=self.document.position(at)[0],
+            skip=spec.skip,
+            xfail=spec.xfail.reason if isinstance(spec.xfail, _format.Xfail) else spec.xfail,
+            setup=self._steps.hook_steps("setup", place, raw, variables),
+            teardown=self._steps.hook_steps("teardown", place, raw, variables),
+            recorder={key: _answers(script) for key, script in scripts.items()},
+            ignore=_paths([*self.data.get("ignore", []), *spec.ignore]),
+            freeze=spec.freeze if spec.freeze is not UNSET else self._freeze(),
+            live=_live(spec, raw, variables, steps),
+            serial="" if spec.serial is UNSET else spec.serial,
+            exact=self._exact(spec),
+            invariants=self._invariants(place, raw, variables),
+            limit=self._limit(spec),
+            own_ignores=_paths(spec.ignore),
+            scripted=tuple(raw.get("recorder") or ()),
+            batch=None if spec.batch is UNSET else spec.batch,
+            given=self._steps.encode(given, (*place, "given")),
+            own_given=tuple(raw.get("given") or ()),
+            differs=_paths(as_list(spec.xfail.differs)) if isinstance(spec.xfail, _format.Xfail) else (),
+            only_warns=(self.data.get("severity", "error") if spec.severity is UNSET else spec.severity) == "warn",
+            forbids_losses=self._forbids_losses(spec),
+            faults=spec.faults,
+            inputs=self._inputs,
         )
 
     def _forbids_losses(self, spec: _format.Scenario) -> bool:
@@ -252,7 +251,7 @@ class ScenarioBuilder:
     def _exact(self, spec: _format.Scenario) -> frozenset[str]:
         """Return the results that must match exactly: all, or those that the scenario or else the suite sets."""
         exact = spec.exact or self.data.get("exact", False)
-        return frozenset(_RESULTS if exact is True else exact or ())
+        return frozenset(_EXACT_RESULTS if exact is True else exact or ())
 
     def _invariants(self, place: Place, raw: Mapping[str, Any], variables: Variables) -> tuple[Invariant, ...]:
         """Return the invariants of the suite and of the scenario."""
@@ -274,9 +273,8 @@ def _answers(script: _format.RecorderAnswer | list[_format.RecorderAnswer]) -> t
     return tuple(script) if isinstance(script, list) else (script,)
 
 
-def _differing_paths(xfail: str | _format.Xfail | None) -> tuple[tuple[str, ...], ...]:
-    paths = as_list(xfail.differs) if isinstance(xfail, _format.Xfail) else []
-    return tuple(tuple(path.split(".")) for path in paths)
+def _paths(dotted: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(path.split(".")) for path in dotted)
 
 
 def _live(spec: _format.Scenario, raw: Mapping[str, Any], variables: Variables, steps: tuple[Step, ...]) -> Live | None:

@@ -7,7 +7,7 @@ unchanged. Without both, `form` may have fields.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from svctoolkit import inputs
 from svctoolkit.errors import ConfigError, UnknownName, did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.fixtures import load_file
-from svctoolkit.runner.suite.model import Place, Scenario, Step, as_list
+from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, as_list, within
 
 if TYPE_CHECKING:
     from svctoolkit.server.ingest.sending import WebhookRequest
@@ -55,15 +55,15 @@ def sender_of(step: Mapping[str, Json]) -> Json:
     return first["webhook"] if isinstance(first, Mapping) and is_webhook(first) else None
 
 
-def webhook_problems(scenario: Scenario, step: Step) -> Iterator[tuple[Place, str]]:
+def webhook_problems(scenario: Scenario, step: Step) -> Places:
     """Yield the mistakes in the webhooks of a step, with their paths in it. Files of bodies are read."""
     sent = step.spec.send
     for number, webhook in enumerate(webhooks_of(step)):
         at: Place = ("send", number) if isinstance(sent, list) else ("send",)
-        yield from (((*at, *path), text) for path, text in _problems(webhook, scenario, step))
+        yield from within(at, _problems(webhook, scenario, step))
 
 
-def _problems(webhook: Mapping[str, Json], scenario: Scenario, step: Step) -> Iterator[tuple[Place, str]]:
+def _problems(webhook: Mapping[str, Json], scenario: Scenario, step: Step) -> Places:
     for name, value in webhook.items():
         if name not in _KINDS:
             yield (name,), f"a webhook has no member {name!r}.{did_you_mean(name, _KINDS)}"
@@ -95,7 +95,7 @@ def header_problem(name: str, value: Json) -> str:
     return ""
 
 
-def _source_problems(webhook: Mapping[str, Json], scenario: Scenario, step: Step) -> Iterator[tuple[Place, str]]:
+def _source_problems(webhook: Mapping[str, Json], scenario: Scenario, step: Step) -> Places:
     workspace = scenario.suite.workspace
     try:
         source = workspace.source(webhook["webhook"])

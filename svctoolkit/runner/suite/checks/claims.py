@@ -12,7 +12,8 @@ from svctoolkit.expect.compare import differences, is_matchers, json_line
 from svctoolkit.expect.expectation import problems
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.runner.suite.deletions import deleted_at
-from svctoolkit.runner.suite.model import Place, Places, Scenario, Step
+from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, within
+from svctoolkit.runner.suite.results import is_by_destination
 
 ANY = "any"  # `failed: any`: whatever fails
 
@@ -61,17 +62,17 @@ def hollow_claims(scenario: Scenario, step: Step) -> Places:
     keys = scenario.suite.workspace.destinations
     for name, expected in step.expect.items():
         if name in MEMBERS:
-            yield from (((name, *path), text) for path, text in _members(name, expected, keys))
+            yield from within((name,), _members(name, expected, keys))
         if name in ("response", "warehouse", "capture") and expected == {}:
             yield (name,), f"{{}} matches everything: write what {name!r} must have, or remove it"
-        yield from (((name, *path), text) for path, text in _any_length(expected))
+        yield from within((name,), _any_length(expected))
         if (name == "user_transform" and step.kind == "send") or name in ("fetched", "logs", "losses"):
             yield from _untransformed(scenario, step, name, expected)
         if name in _LISTS:
-            yield from (((name, *path), text) for path, text in _empty(expected, keys))
-            yield from (((name, *path), text) for path, text in _negated_lists(expected, keys))
+            yield from within((name,), _empty(expected, keys))
+            yield from within((name,), _negated_lists(expected, keys))
         if name == "attempts":
-            yield from (((name, *path), text) for path, text in _any_number(expected, keys))
+            yield from within((name,), _any_number(expected, keys))
     if step.kind == "send":
         yield from _dead_ends(scenario, step)
         yield from _unplanned(scenario, step)
@@ -95,11 +96,11 @@ def _members(name: str, expected: Any, keys: Collection[str], path: Place = ()) 
             if matcher in _THROUGH:
                 yield from _members(name, operand, keys, (*path, matcher))
     elif isinstance(expected, Mapping):
-        if not path[:1] and expected and all(key in keys for key in expected):
+        if not path and is_by_destination(expected, keys):
             for key, inner in expected.items():
                 yield from _members(name, inner, (), (*path, key))
             return
-        if path[-1:] == ("$only",) and all(key in keys for key in expected):
+        if path[-1:] == ("$only",) and is_by_destination(expected, keys):
             for key, inner in expected.items():
                 yield from _members(name, inner, (), (*path, key))
             return
@@ -114,7 +115,7 @@ def _empty(expected: Any, keys: Collection[str]) -> Places:
     advice = "{} is ambiguous: write [] if nothing may come, or [{}] for exactly one with any content"
     if expected == {}:
         yield (), advice
-    elif isinstance(expected, Mapping) and not is_matchers(expected) and all(key in keys for key in expected):
+    elif is_by_destination(expected, keys) and not is_matchers(expected):
         for key, inner in expected.items():
             if inner == {}:
                 yield (key,), advice
@@ -127,7 +128,7 @@ def _negated_lists(expected: Any, keys: Collection[str], path: Place = ()) -> Pl
     if isinstance(expected.get("$not"), list) and expected["$not"]:
         advice = "write {$each: {$not: ...}}, or {$not: {$contains: ...}}"
         yield (*path, "$not"), f"a negated list also matches any list of another length: {advice}"
-    elif not path and all(key in keys for key in expected):
+    elif not path and is_by_destination(expected, keys):
         for key, inner in expected.items():
             yield from _negated_lists(inner, (), (key,))
 
@@ -143,7 +144,7 @@ def _any_number(expected: Any, keys: Collection[str], path: Place = ()) -> Place
     if is_matchers(expected):
         if not any(differences(expected, number) for number in _NUMBERS):
             yield path, "every number matches: write the number of attempts"
-    elif not path and all(key in keys for key in expected):
+    elif not path and is_by_destination(expected, keys):
         for key, inner in expected.items():
             yield from _any_number(inner, (), (key,))
 
@@ -215,13 +216,13 @@ def invariant_problems(written: Mapping[str, Json], destinations: Collection[str
         place: Place = ("never", index)
         if operand in ("", {}, [], None):
             yield place, "this matches everything or nothing: write a value, {$regex: ...}, or {key: name}"
-        yield from (((*place, *path), text) for path, text in problems(operand))
+        yield from within(place, problems(operand))
     for stage, operand in written.get("always", {}).items():
         if operand in ({}, [], {"$absent": False}, {"$type": "object"}):  # it only applies to existing values
             yield ("always", stage), f"{json_line(operand)} always matches: write what it must have"
-        yield from ((("always", stage, *path), text) for path, text in problems(operand))
+        yield from within(("always", stage), problems(operand))
         if stage in MEMBERS:
-            yield from ((("always", stage, *path), text) for path, text in _members(stage, operand, destinations))
+            yield from within(("always", stage), _members(stage, operand, destinations))
 
 
 def claims_nothing(scenario: Scenario) -> str:

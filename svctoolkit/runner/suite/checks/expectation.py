@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import UNSET
@@ -12,12 +12,11 @@ from svctoolkit.errors import UnknownName, did_you_mean
 from svctoolkit.expect import compare
 from svctoolkit.expect.expectation import problems
 from svctoolkit.expect.matchers import MISSING
-from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks.claims import ANY
 from svctoolkit.runner.suite.deletions import deleted_at
-from svctoolkit.runner.suite.model import Places, Scenario, Step
-from svctoolkit.runner.suite.results import BY_DESTINATION, DOES, EXPECTED, STAGES
+from svctoolkit.runner.suite.model import Places, Scenario, Step, within
+from svctoolkit.runner.suite.results import BY_DESTINATION, DOES, EXPECTED, STAGES, is_by_destination
 from svctoolkit.workspace import Workspace
 
 
@@ -81,7 +80,7 @@ def _key_problems(step: Step, connected: list[str], workspace: Workspace) -> Pla
     """Check that expectations are written by destination if the source has more than one."""
     for name in BY_DESTINATION:
         expected = step.expect.get(name)
-        if len(connected) == 1 and isinstance(expected, dict) and _is_keyed(expected, workspace.destinations):
+        if len(connected) == 1 and is_by_destination(expected, workspace.destinations):
             yield from _unconnected(name, expected, connected)
         if len(connected) < 2 or expected is None or (isinstance(expected, dict) and compare.is_matchers(expected)):
             continue
@@ -93,10 +92,6 @@ def _key_problems(step: Step, connected: list[str], workspace: Workspace) -> Pla
         if name in ("dropped", "failed") and not any(key in connected for key in expected):
             continue  # a single record, at whichever destination
         yield from _unconnected(name, expected, connected)
-
-
-def _is_keyed(expected: Mapping[str, Json], keys: Collection[str]) -> bool:
-    return bool(expected) and all(key in keys for key in expected)
 
 
 def _unconnected(name: str, expected: Mapping[str, Any], connected: list[str]) -> Places:
@@ -112,11 +107,9 @@ def expectation_problems(scenario: Scenario, step: Step) -> Places:
         if step.expect:
             yield ("expect",), "a step that only waits has no results: expect them in the step that sends"
         return
-    generates = step.spec.generate is not UNSET or step.kind in (
-        "delete",
-        "python",
-    )  # the implied expectation, that nothing fails, is enough
-    if not step.expect and not generates and not (scenario.live and scenario.live.verify):
+    # The implied expectation of these, that nothing fails, is enough.
+    implied = step.spec.generate is not UNSET or step.kind in ("delete", "python")
+    if not step.expect and not implied and not (scenario.live and scenario.live.verify):
         missing = step.spec.expect is UNSET
         yield (
             (() if missing else ("expect",)),
@@ -128,8 +121,7 @@ def expectation_problems(scenario: Scenario, step: Step) -> Places:
             names = ", ".join(EXPECTED[step.kind])
             yield ("expect", name), f"unknown result {name!r} for a scenario that {DOES[step.kind]}; it has {names}"
     without_capture = {k: v for k, v in step.expect.items() if k != "capture"}
-    for path, message in problems(without_capture, pending=step.pending is not None):
-        yield ("expect", *path), message
+    yield from within(("expect",), problems(without_capture, pending=step.pending is not None))
     if step.pending is not None:
         return
     for stage in STAGES if step.kind == "verify" else ():

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from svctoolkit.errors import did_you_mean
-from svctoolkit.runner.suite.model import Place, Scenario
+from svctoolkit.runner.suite.model import Places, Scenario, within
 
 
-def fault_problems(scenario: Scenario) -> Iterator[tuple[Place, str]]:
+def fault_problems(scenario: Scenario) -> Places:
     """Yield unknown destinations, sources and profiles, and what is wrong in a profile."""
     workspace = scenario.suite.workspace
     profiles = workspace.faults.profiles
@@ -21,6 +19,6 @@ def fault_problems(scenario: Scenario) -> Iterator[tuple[Place, str]]:
             if key not in items:
                 yield ("faults", kind, key), f"unknown {kind[:-1]} {key!r}.{did_you_mean(key, items)}"
             if not isinstance(profile, str):
-                yield from ((("faults", kind, key, *path), message) for path, message in profile.problems())
+                yield from within(("faults", kind, key), profile.problems())
             elif profile not in profiles:
                 yield ("faults", kind, key), f"unknown fault profile {profile!r}.{did_you_mean(profile, profiles)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,11 +20,11 @@ from svctoolkit.runner.suite.checks.claims import (
 )
 from svctoolkit.runner.suite.checks.expectation import expectation_problems, name_problems
 from svctoolkit.runner.suite.checks.faults import fault_problems
+from svctoolkit.runner.suite.checks.ineffective import event_typos, silent_scripts
 from svctoolkit.runner.suite.checks.settings import freeze_problems, recorder_problems, tag_problems
 from svctoolkit.runner.suite.checks.simulated import given_problems, held_problems
-from svctoolkit.runner.suite.checks.slips import event_slips, silent_scripts
 from svctoolkit.runner.suite.checks.step import shape_problems
-from svctoolkit.runner.suite.model import Place, Places, Scenario, Step
+from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, within
 from svctoolkit.runner.suite.results import EXPECTED
 from svctoolkit.runner.suite.webhooks import webhook_problems
 from svctoolkit.yamlfile import Document
@@ -46,29 +46,26 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     if spec.freeze is not UNSET:
         problems_at += freeze_problems({"time": spec.freeze.time})
     problems_at += _live(scenario)
-    for path, message in problems_at:
-        yield document.problem([*scenario.written, *path], message, key=True)
+    yield from _located(document, scenario.written, problems_at)
     for when, steps in (("setup", scenario.setup), ("teardown", scenario.teardown)):
         for step in steps:
             found = [*_hook_problems(step, when), *shape_problems(step), *name_problems(scenario, step)]
-            for path, message in [*found, *webhook_problems(scenario, step)]:
-                yield document.problem([*step.place, *path], message, key=True)
+            yield from _located(document, step.place, [*found, *webhook_problems(scenario, step)])
     for step in scenario.steps:
         held = held_problems(step.expect, scenario.suite.workspace, pending=step.pending is not None)
         found = [*shape_problems(step), *name_problems(scenario, step), *expectation_problems(scenario, step), *held]
-        found += [*event_slips(scenario, step), *webhook_problems(scenario, step)]
-        for path, message in found:
-            yield document.problem([*step.place, *path], message, key=True)
+        found += [*event_typos(scenario, step), *webhook_problems(scenario, step)]
+        yield from _located(document, step.place, found)
     raw = document.data["scenarios"][scenario.written[1]] if scenario.written[0] == "scenarios" else {}
-    for path, message in invariant_problems(raw, scenario.suite.workspace.destinations):
-        yield document.problem([*scenario.written, *path], message, key=True)
+    yield from _located(document, scenario.written, invariant_problems(raw, scenario.suite.workspace.destinations))
     with suppress(UnknownName):  # reported above, with its position
         yield from _claim_problems(scenario)
-        for path, message in [
-            *unreachable_scripts(scenario),
-            *silent_scripts(scenario),
-        ]:
-            yield document.problem([*scenario.written, *path], message, key=True)
+        yield from _located(document, scenario.written, [*unreachable_scripts(scenario), *silent_scripts(scenario)])
+
+
+def _located(document: Document, place: Place, problems_there: Iterable[tuple[Place, str]]) -> Iterator[Problem]:
+    """Yield problems with their positions in the file; their paths start at `place`."""
+    return (document.problem(path, message, key=True) for path, message in within(place, problems_there))
 
 
 def _claim_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -125,7 +122,7 @@ def _live(scenario: Scenario) -> Places:
         except UnknownName as error:
             yield ("live", "destination"), str(error)
     verify = scenario.live.verify or {}
-    for path, message in problems({k: verify[k] for k in ("status", "body", "fail_when") if k in verify}, pending=True):
-        yield ("live", "verify", *path), message
+    checked = {k: verify[k] for k in ("status", "body", "fail_when") if k in verify}
+    yield from within(("live", "verify"), problems(checked, pending=True))
     if scenario.live.every <= 0 or scenario.live.within < scenario.live.every:
         yield ("live",), "`every` must be greater than 0, and `within` at least `every`"

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from svctoolkit import simulations
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
-from svctoolkit.runner.suite.model import Place, Places
+from svctoolkit.runner.suite.model import Place, Places, within
+from svctoolkit.runner.suite.results import is_by_destination
 from svctoolkit.workspace import Destination, Workspace
 
 _MORE = ("counts", "nobody")
@@ -24,7 +25,7 @@ def by_destination(expected: Json, workspace: Workspace) -> dict[str, Json]:
     >>> by_destination({"counts": {"events": 1}}, Workspace())
     {'': {'counts': {'events': 1}}}
     """
-    if isinstance(expected, Mapping) and expected and all(key in workspace.destinations for key in expected):
+    if is_by_destination(expected, workspace.destinations):
         return dict(expected)
     simulated = list(simulated_destinations(workspace))
     return {simulated[0] if len(simulated) == 1 else "": expected}
@@ -49,7 +50,7 @@ def held_problems(expect: Mapping[str, Json], workspace: Workspace, *, pending: 
             elif key and workspace.simulation_level(workspace.destinations[key]) == "answers":
                 yield path, f"destination {key!r} is not simulated: {_why(workspace.destinations[key])}"
             elif key and name == "holds" and not pending:
-                yield from ((place, text) for place, text in _tables(workspace.destinations[key], rows, path))
+                yield from _tables(workspace.destinations[key], rows, path)
 
 
 def _tables(destination: Destination, rows: Json, path: Place) -> Places:
@@ -80,8 +81,8 @@ def given_problems(workspace: Workspace, given: Mapping[str, Json]) -> Places:
         elif workspace.simulation_level(destination) == "answers":
             yield ("given", key), f"destination {key!r} is not simulated: {_why(destination)}"
         else:
-            for place, text in simulations.given_problems(simulations.SIMULATIONS[destination.type].tables, state):
-                yield ("given", key, *place), text
+            tables = simulations.SIMULATIONS[destination.type].tables
+            yield from within(("given", key), simulations.given_problems(tables, state))
 
 
 def _why(destination: Destination) -> str:

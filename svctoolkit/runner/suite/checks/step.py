@@ -12,7 +12,7 @@ from svctoolkit.runner.steps import STEPS
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.calls import call_problems
 from svctoolkit.runner.suite.deletions import delete_problems
-from svctoolkit.runner.suite.model import Places, Step
+from svctoolkit.runner.suite.model import Places, Step, within
 from svctoolkit.runner.suite.webhooks import header_problem, is_webhook
 
 
@@ -91,8 +91,7 @@ def _send(spec: _format.Step) -> Places:
     if spec.calls is UNSET:
         return
     for index, call in enumerate(spec.calls):
-        for path, text in call_problems(call):
-            yield ("calls", index, *path), text
+        yield from within(("calls", index), call_problems(call))
 
 
 def _request(spec: _format.Step) -> Places:

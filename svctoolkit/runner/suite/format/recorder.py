@@ -35,7 +35,7 @@ class RecorderAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         OptionalJson,
         Meta(
             description="only for requests that match: an expectation with some of method, url, path, query, headers "
-            "and body. Responses with the same condition are a sequence of their own"
+            "and body. Responses with the same condition form their own sequence"
         ),
     ] = UNSET
 

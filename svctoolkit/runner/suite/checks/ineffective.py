@@ -1,4 +1,4 @@
-"""Inputs that do nothing: columns that no scenario uses, misspelt members of events, names of no destination."""
+"""Inputs without effect: unused columns, misspelt members and integrations of events, unused scripted answers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from msgspec import UNSET
 
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem
-from svctoolkit.expect.names import is_slip, near_member
+from svctoolkit.expect.names import is_typo, near_member
 from svctoolkit.json_types import Json
-from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, as_list
+from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, as_list, within
 from svctoolkit.runner.suite.variables import references
 from svctoolkit.runner.suite.webhooks import webhooks_of
 from svctoolkit.yamlfile import Document
@@ -69,7 +69,7 @@ class _Rows:
     shown: set[str] = field(default_factory=set)  # names of variables in the scenario's name
 
 
-def event_slips(scenario: Scenario, step: Step) -> Places:
+def event_typos(scenario: Scenario, step: Step) -> Places:
     """Yield the misspelt members of the events that a step sends, unless it expects that they are refused."""
     if step.pending is not None or {"response", "status", "error", "failed"} & step.expect.keys():
         return
@@ -78,18 +78,18 @@ def event_slips(scenario: Scenario, step: Step) -> Places:
     events = [] if written is UNSET or webhooks_of(step) else as_list(written)
     for number, event in enumerate(events):
         if isinstance(event, Mapping):
-            at = (key, number) if isinstance(written, list) else (key,)
-            yield from (((*at, *path), text) for path, text in _slips(event, scenario))
+            at: Place = (key, number) if isinstance(written, list) else (key,)
+            yield from within(at, _event_typos(event, scenario))
 
 
-def _slips(event: Mapping[str, Json], scenario: Scenario) -> Places:
+def _event_typos(event: Mapping[str, Json], scenario: Scenario) -> Places:
     for name in event:
         if (near := near_member(name)) and near not in event:
             yield (name,), f"an event has no member {name!r}. Did you mean {near!r}?"
     integrations = event.get("integrations")
     for name in integrations if isinstance(integrations, Mapping) else ():
         known = _integrations(scenario)
-        near = next((other for other in known if is_slip(name, other)), "")
+        near = next((other for other in known if is_typo(name, other)), "")
         if name not in known and near:
             text = f"no integration is called {name!r}, so this switches nothing. Did you mean {near!r}?"
             yield ("integrations", name), text
