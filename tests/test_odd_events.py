@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -180,6 +181,20 @@ def test_a_file_of_another_kind_is_never_a_database(
     assert main(["replay", "one.ndjson", "--workspace", "plain.yaml", option, "one.ndjson"]) == 4
     assert "it exists, but it is not a DuckDB database" in capsys.readouterr().err
     assert Path("one.ndjson").read_text() == json.dumps(ORDER)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_named_pipe_is_refused_as_a_database_before_anything_runs(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Opening it waits for a process that writes to it, forever."""
+    Path("one.ndjson").write_text(json.dumps(ORDER))
+    os.mkfifo("replay.duckdb")
+
+    assert main(["replay", "one.ndjson", "--workspace", "plain.yaml", "--duckdb", "replay.duckdb"]) == 4
+    printed = capsys.readouterr()
+    assert "replay.duckdb cannot be used: a database must be a regular file" in printed.err
+    assert printed.out == ""
 
 
 def test_frames_of_odd_events_can_be_made(project: Path) -> None:

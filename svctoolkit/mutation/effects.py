@@ -218,7 +218,7 @@ def _destinations(change: Change, workspace: Workspace) -> list[str]:
 
 def _drafts(workspace: Workspace, samples: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Sequence[Any]]:
     try:
-        return drafts(workspace, samples)
+        return drafts(workspace, workspace.sources.values(), samples)
     except ToolkitError:  # code that cannot be loaded
         return {}
 

@@ -22,10 +22,10 @@ from svctoolkit.project.lock import NAME, lock_of
 from svctoolkit.project.names import key_by_name
 from svctoolkit.project.report import Report
 from svctoolkit.project.sources import read
-from svctoolkit.project.suite_files import SuiteFiles, Written
+from svctoolkit.project.suite_files import Written, write_suites
 from svctoolkit.project.suites import sample_events
 from svctoolkit.project.workflows import GITIGNORE, System, pytest_files, workflow_files
-from svctoolkit.workspace import Library, Transformation, Workspace, every_piece, record_written
+from svctoolkit.workspace import Library, Patience, Transformation, Workspace, every_piece, record_written
 
 POLICIES = "policies.yaml"
 _POLICIES_HEAD = """\
@@ -33,6 +33,7 @@ _POLICIES_HEAD = """\
 # svctoolkit replay EVENTS --policies policies.yaml      checks your events
 # `policies: ../policies.yaml` in a suite, or this list as `policies:` in workspace.yaml, checks suites
 """
+_LATE = 3  # events that may exceed the time limit before code counts as endless
 _HINT = "give another folder: svctoolkit import FILE -o FOLDER"
 
 
@@ -60,6 +61,9 @@ def import_workspace(
     sample events, and one for each source with a plan, with planned events. It also adds `policies.yaml` with what is
     true of the sample events today.
 
+    Code that does not end takes its time limit for each event. After three such events it runs no more, and nothing
+    that runs it gets a suite.
+
     `others` are further exports by the name of the environment that each becomes, such as of a production workspace.
     `ci` adds a workflow that runs the suites without secrets.
 
@@ -75,11 +79,13 @@ def import_workspace(
         # before the suites run it
         record_written({folder / file.relative_to(draft): text for file, text in code.items()})
         write_texts({NAME: lock_of(draft).text()}, draft)
-        summary = Report(workspace, states.states(workspace), missing, unknown)
-        written = SuiteFiles(workspace, draft, environ).write(summary.states) if with_suites else Written()
+        workspace.patience = patience = Patience(_LATE)
+        written = write_suites(workspace, draft, environ) if with_suites else Written()
+        summary = Report(workspace, states.states(workspace), missing, unknown, endless=patience.given_up)
         summary = replace(summary, scenarios=written.scenarios, varying=written.varying)
         proposed = propose(workspace, [*sample_events().values()]) if with_suites else []
         summary = replace(summary, policies=[*dict.fromkeys(_kind(policy) for policy in proposed)])
+        workspace.patience = None
         policies = {POLICIES: _POLICIES_HEAD + yamlfile.dump({"policies": proposed})} if proposed else {}
         write_texts(policies | pytest_files(folder) | workflow_files(ci), draft)
         (draft / "IMPORT.md").write_text(f"# What runs here\n\n```text\n{summary.text()}\n```\n", encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from svctoolkit.errors import Problem
 from svctoolkit.project.states import State
-from svctoolkit.workspace import Source, TrackingPlan, Workspace
+from svctoolkit.workspace import Late, Source, TrackingPlan, Workspace
 
 _WIDEST = 24  # characters of the column with keys; longer ones move the rest of their line
 _SKIPPED = "the whole result, so scenarios are skipped"
@@ -21,7 +21,7 @@ class Report:
     `states` says what will happen to the events of each destination (by key); `missing` lists code that was not found,
     `unknown` unsupported parts of the export with their positions, `files` the written files. `scenarios` is the number
     of generated scenarios, `varying` what they ignore, by suite, because it differs from run to run. `policies` are the
-    kinds of the proposed policies.
+    kinds of the proposed policies. `endless` is code that did not end for several events, by transformation.
     """
 
     workspace: Workspace
@@ -32,6 +32,7 @@ class Report:
     scenarios: int = 0
     varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
     policies: Sequence[str] = ()
+    endless: Mapping[str, Late] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the report for a terminal: one line per destination, then what is left to do."""
@@ -59,6 +60,10 @@ class Report:
             yield ""
             yield "code missing from the export; add it with --code FILE_OR_FOLDER, named by id or version:"
             yield from (f"  {name}" for name in self.missing)
+        if self.endless:
+            yield ""
+            yield "code that does not end (what runs it has no suite; correct it in RudderStack, and import again):"
+            yield from (f"  {self._endless_text(key, late)}" for key, late in self.endless.items())
         if self.varying:
             yield ""
             yield "ignored by suites, because it differs from run to run:"
@@ -70,6 +75,11 @@ class Report:
             yield ""
             yield "not supported here (kept unchanged), or missing from the export:"
             yield from (f"  {problem}" for problem in self.unknown)
+
+    def _endless_text(self, key: str, late: Late) -> str:
+        item, limit = self.workspace.transformations[key], self.workspace.limits.time
+        file = f" ({item.file.as_posix()})" if item.file else ""
+        return f"transformation {item.name!r}{file}: over {limit:g} s for {late.events} events; the first: {late.first}"
 
 
 def _checks(workspace: Workspace, source: Source, plan: TrackingPlan) -> bool:

@@ -6,7 +6,7 @@ one with required members only; one for each text that code or settings react to
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -68,10 +68,12 @@ class Draft:
         return expect
 
 
-def drafts(workspace: Workspace, samples: Mapping[str, Mapping[str, Json]]) -> dict[str, list[Draft]]:
+def drafts(
+    workspace: Workspace, sources: Iterable[Source], samples: Mapping[str, Mapping[str, Json]]
+) -> dict[str, list[Draft]]:
     """Return the scenarios of each source that has some, by its key, from sample events by type (for `$use`)."""
     prober = Prober(workspace, {kind: odd_sample(sample) for kind, sample in samples.items()})
-    of_sources = {key: _of_source(workspace, source, samples, prober) for key, source in workspace.sources.items()}
+    of_sources = {source.key: _of_source(workspace, source, samples, prober) for source in sources}
     return {key: found for key, found in of_sources.items() if found}
 
 

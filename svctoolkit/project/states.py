@@ -27,6 +27,7 @@ Kind = Literal[
     "not sent",
     "disabled",
     "waits",
+    "endless",
     "invalid settings",
     "unknown type",
 ]
@@ -66,7 +67,10 @@ def _state(workspace: Workspace, destination: Destination) -> State:
     code = workspace.transformations.get(destination.transformation or "")
     if code is not None and not code.code:
         return State("waits", f"waits for the code of transformation {code.name!r}")
-    notes = (*_code_notes(workspace, destination), *_connection_notes(workspace, destination))
+    code_notes = tuple(_code_notes(workspace, destination))
+    if code is not None and workspace.patience is not None and workspace.patience.has_given_up(code.key):
+        return State("endless", f"not tested: its transformation {code.name!r} does not end")
+    notes = (*code_notes, *_connection_notes(workspace, destination))
     try:
         if is_warehouse(destination.type):
             return State("warehouse", "warehouse: events become rows of tables (`svctoolkit warehouse`)", notes)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,8 @@ from svctoolkit.project import source_suites, suites
 from svctoolkit.project.files import FileNames, write_texts
 from svctoolkit.project.source_suites import Draft
 from svctoolkit.project.states import TESTED, State
+from svctoolkit.project.states import states as states_of
+from svctoolkit.project.suites import FOLDER
 from svctoolkit.workspace import Source, Workspace
 
 _VARIES = "its result differs from run to run"
@@ -32,19 +35,42 @@ class Written:
     varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-class SuiteFiles:
-    """The suites of a workspace that is written to the folder `draft`."""
+def write_suites(workspace: Workspace, draft: Path, environ: Mapping[str, str]) -> Written:
+    """Write suites for what runs to `draft`, the folder of the workspace, and take their snapshots.
 
-    def __init__(self, workspace: Workspace, draft: Path, environ: Mapping[str, str]) -> None:
-        self._workspace, self._draft, self._environ = workspace, draft, environ
+    If the workspace's patience with code ends meanwhile, they are written again without what runs that code.
+    """
+    while True:
+        states = states_of(workspace)
+        endless = _endless(workspace)
+        written = _SuiteFiles(workspace, draft, environ, endless).write(states)
+        if _endless(workspace) == endless:
+            return written
+        shutil.rmtree(draft / FOLDER, ignore_errors=True)
+
+
+def _endless(workspace: Workspace) -> frozenset[str]:
+    return frozenset(workspace.patience.given_up if workspace.patience is not None else ())
+
+
+class _SuiteFiles:
+    """The suites of a workspace that is written to the folder `draft`, without what runs `endless` transformations."""
+
+    def __init__(self, workspace: Workspace, draft: Path, environ: Mapping[str, str], endless: Set[str]) -> None:
+        self._workspace, self._draft, self._environ, self._endless = workspace, draft, environ, endless
+        self._sources = {key: source for key, source in workspace.sources.items() if self._ends(source)}
         self._names = FileNames()
+
+    def _ends(self, source: Source) -> bool:
+        reached = (self._workspace.destinations[c.destination] for c in source.connections if c.enabled)
+        return not any(d.enabled and d.transformation in self._endless for d in reached)
 
     def write(self, states: Mapping[str, State]) -> Written:
         """Write suites for what runs, and take their snapshots."""
         texts = self._of_parts(states)
-        drafts = source_suites.drafts(self._workspace, suites.sample_events())
+        drafts = source_suites.drafts(self._workspace, self._sources.values(), suites.sample_events())
         of_sources = {key: self._file(f"from-{key}") for key in drafts}
-        sources = self._workspace.sources
+        sources = self._sources
         texts |= {
             name: suites.source_suite(self._workspace, sources[key], drafts[key]) for key, name in of_sources.items()
         }
@@ -69,15 +95,15 @@ class SuiteFiles:
             if state.kind in TESTED and (text := suites.suite(workspace, workspace.destinations[key])):
                 texts[self._file(key)] = text
         for key in workspace.transformations:
-            if text := suites.transformation_suite(workspace, key):
+            if key not in self._endless and (text := suites.transformation_suite(workspace, key)):
                 texts[self._file(key)] = text
-        for key in workspace.sources:
+        for key in self._sources:
             if text := suites.plan_suite(workspace, key):
                 texts[self._file(f"{key}-as-planned")] = text
         return texts
 
     def _file(self, name: str) -> str:
-        return f"suites/{self._names.of(name)}.suite.yaml"
+        return f"{FOLDER}/{self._names.of(name)}.suite.yaml"
 
     def _expectations(
         self, source: Source, drafts: Sequence[Draft], name: str, served: dict[Path, Workspace], planes: runner.Planes
@@ -156,7 +182,9 @@ class SuiteFiles:
         """Return the workspace as it was written, by its file; without SVC_ENV, which applies to other workspaces."""
         file = self._draft / "workspace.yaml"
         with _without_notes():
-            return {file.resolve(): Workspace.load(file, environ=self._environ, environment="")}
+            served = Workspace.load(file, environ=self._environ, environment="")
+        served.patience = self._workspace.patience
+        return {file.resolve(): served}
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from svctoolkit.project.source_suites import ANYTHING, Draft
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Destination, Source, Workspace
 
+FOLDER = "suites"
 _TIME = "2026-01-01T12:00:00Z"
 _AS_PLANNED: dict[str, Any] = {"violations": []}
 _HAPPENED = datetime(2026, 1, 1, 11, 59, tzinfo=UTC)
@@ -34,7 +35,7 @@ def sample_events() -> dict[str, dict[str, Json]]:
 def samples() -> dict[str, str]:
     """Return the files of the sample events, by their names in the project."""
     return {
-        f"suites/events/{type}.json": json.dumps(event, indent=2, ensure_ascii=False) + "\n"
+        f"{FOLDER}/events/{type}.json": json.dumps(event, indent=2, ensure_ascii=False) + "\n"
         for type, event in sample_events().items()
     }
 

@@ -24,6 +24,7 @@ from svctoolkit.workspace._loaded import announce, on_load
 from svctoolkit.workspace._lookup import forward_key, forward_of, forwarded_source, is_forward_key
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._output import mask_output
+from svctoolkit.workspace._patience import Late, Patience
 from svctoolkit.workspace._references import resolve as resolve_reference
 from svctoolkit.workspace._secrets import config_names
 from svctoolkit.workspace._service import configuration_of
@@ -50,8 +51,10 @@ __all__ = [
     "Destination",
     "Forward",
     "Language",
+    "Late",
     "Library",
     "LostValue",
+    "Patience",
     "Person",
     "PlaneLimits",
     "Source",

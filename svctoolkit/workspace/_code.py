@@ -28,6 +28,7 @@ from svctoolkit.transformations import (
     Runnable,
 )
 from svctoolkit.workspace._output import MaskedCode
+from svctoolkit.workspace._patience import ImpatientCode
 
 if TYPE_CHECKING:
     from svctoolkit.transformations import SandboxedTransformation
@@ -91,7 +92,10 @@ class UserCode:
     def runnable(self, transformation: Transformation) -> Runnable:
         """Return the runnable transformation. Never raises: if the code cannot be loaded, each event gets the error."""
         keep = partial(self._keep, transformation.key)
-        return MaskedCode(self._runnable(transformation), lambda: self._workspace.masker, keep)
+        code = self._runnable(transformation)
+        if self._workspace.patience is not None:
+            code = ImpatientCode(code, transformation.key, self._workspace.patience)
+        return MaskedCode(code, lambda: self._workspace.masker, keep)
 
     def _keep(self, transformation: str, events: Sequence[Mapping[str, Any]], outputs: Sequence[Output]) -> None:
         about = caller()

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from svctoolkit.delivery.modes import Mode, Setting
     from svctoolkit.plans import Link, Plan
     from svctoolkit.transformations import Runnable
+    from svctoolkit.workspace._patience import Patience
     from svctoolkit.yamlfile import Document
 
 
@@ -92,6 +93,7 @@ class Workspace(Displayed):
     scope: Scope = field(default_factory=Scope, init=False, repr=False, compare=False)
     #: the files of items by section and key, `trackingPlans.shop`; under `""` those of the workspace itself
     inputs: dict[str, Inputs] = field(default_factory=dict, init=False, repr=False, compare=False)
+    patience: Patience | None = field(default=None, init=False, repr=False, compare=False)  # with code that never ends
     _transports: dict[Path, Transport] = field(default_factory=dict, init=False, repr=False, compare=False)
     _known: KnownSecrets = field(default_factory=KnownSecrets, init=False, repr=False, compare=False)
     _unset: dict[str, Problem] = field(default_factory=dict, init=False, repr=False, compare=False)  # by variable
@@ -413,7 +415,7 @@ class Workspace(Displayed):
         copy = replace(self, **changes)
         copy.scope = self.scope  # share the sandbox workers, as the code is the same
         copy.set_unset(self._unset)
-        copy.inputs = self.inputs
+        copy.inputs, copy.patience = self.inputs, self.patience
         return copy
 
     @property

@@ -64,10 +64,12 @@ def connect(path: str = ":memory:") -> duckdb.DuckDBPyConnection:
 
 
 def refuse_data_file(path: Path) -> None:
-    """Raise `ConfigError` if there is a file of another kind.
+    """Raise `ConfigError` if there is a file of another kind, or a pipe or a device, which no database can be.
 
     DuckDB opens a file of JSON, CSV or Parquet as a database in memory, and what is written to that is lost.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ConfigError(f"{path} cannot be used: a database must be a regular file")  # opening a pipe never ends
     try:
         with path.open("rb") as file:
             start = file.read(12)

@@ -237,9 +237,12 @@ def _stages(texts: list[str], *, sends: bool) -> Stages:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Raise `UsageError` for invalid options before anything runs."""
+    """Raise `UsageError` for invalid options, `ConfigError` for an unusable database, before anything runs."""
     from svctoolkit.replay import REPORTS, Conditions
+    from svctoolkit.warehouse.loading.database import refuse_data_file
 
+    if args.duckdb:
+        refuse_data_file(Path(args.duckdb))
     for conditions in (args.fail_on, args.fail_on_total):
         Conditions(conditions, compares=args.before is not None or args.outputs, priced=bool(args.prices))
     compared = [name for name in ("ignore", "tolerance", "accept", "write_accepted") if getattr(args, name)]
