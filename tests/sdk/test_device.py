@@ -238,7 +238,16 @@ def test_data_residency_chooses_the_data_plane(make, gateway: Gateway, region: s
 
 
 @pytest.mark.parametrize(
-    "config", [[], "text", {"source": 5}, {"source": {"destinations": 5, "dataplanes": [1]}}, (200, {}, b"<html>")]
+    "config",
+    [
+        [],
+        "text",
+        {"source": 5},
+        {"source": {"destinations": 5, "dataplanes": [1]}},
+        {"source": {"dataplanes": {"US": [{"url": "http://[::1", "default": True}]}}},
+        (200, {}, b"<html>"),
+        (200, {}, b"[" * 100_000),
+    ],
 )
 def test_an_odd_configuration_does_no_harm(make, gateway: Gateway, config):
     """Whatever the control plane answers, events are delivered."""

@@ -18,6 +18,8 @@ from svctoolkit.sdk.base.transport import Request
 from svctoolkit.sdk.sending.http import HttpTransport
 from svctoolkit.sdk.sending.wire import read_answer
 
+from .gateway import until
+
 END = b"\r\n\r\n"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n"
 
@@ -89,7 +91,8 @@ def _post(transport: HttpTransport, server: _Server):
         (b"HTTP/1.1 204 None\r\n\r\n", 204, b"", True),
         (b"HTTP/1.1 304 Same\r\nContent-Length: 5\r\n\r\n", 304, b"", True),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, b"", True),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more", 200, b"ok", True),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more", 200, b"ok", False),
+        (b"HTTP/1.1 103 Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more", 200, b"ok", False),
         (b"HTTP/1.1 503 No\r\n\r\nto the end<close>", 503, b"to the end", False),
         (b"HTTP/1.1 200 OK\r\nContent-Length: odd\r\n\r\nok<close>", 200, b"ok", False),
         (b"HTTP/1.1 100 Go on\r\n\r\nHTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 204 OK\r\n\r\n", 204, b"", True),
@@ -133,7 +136,7 @@ def test_an_answer_may_arrive_in_any_pieces(answer: bytes, body: bytes):
         with near, far:
             sender = threading.Thread(target=_send_pieces, args=(far, near, [answer[:cut], answer[cut:]]))
             sender.start()
-            response, keeps = read_answer(near)
+            response, keeps = read_answer(near, 600)
             sender.join()
         assert (response.status, response.body, keeps) == (200, body, True)
 
@@ -144,6 +147,57 @@ def _send_pieces(far: socket.socket, near: socket.socket, pieces: list[bytes]) -
         while select.select([near], [], [], 0)[0]:
             continue
         far.sendall(piece)
+
+
+def test_an_answer_without_a_request_is_not_taken_for_the_next_one():
+    """A proxy that answers an idle connection, or twice: the next request gets its own answer, on a new connection."""
+    ok, no = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n"
+    transport, unasked = HttpTransport(), threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        first, _ = listener.accept()
+        first.recv(65536)
+        first.sendall(ok)
+        unasked.wait(60)
+        first.sendall(ok)
+        unasked.clear()
+        second, _ = listener.accept()
+        with first, second:
+            second.recv(65536)
+            second.sendall(no)
+
+    server = threading.Thread(target=serve)
+    server.start()
+    request = Request("POST", f"http://127.0.0.1:{listener.getsockname()[1]}/", {}, b"body", 60.0)
+    assert transport.send(request).status == 200
+    unasked.set()
+    until(lambda: not unasked.is_set() and transport._has_input(next(iter(transport._connections))))
+    assert transport.send(request).status == 503
+    server.join()
+    listener.close()
+    transport.close()
+
+
+def test_an_answer_that_never_ends_is_given_up():
+    """Although each of its pieces arrives in time."""
+    near, far = socket.socketpair()
+    ended = threading.Event()
+
+    def drip() -> None:
+        with suppress(OSError):
+            far.sendall(b"HTTP/1.1 200 OK\r\n")
+            while not ended.wait(0.01):
+                far.sendall(b"A")
+
+    sender = threading.Thread(target=drip)
+    sender.start()
+    with near, far:
+        near.settimeout(60)
+        with pytest.raises(TimeoutError, match="takes too long"):
+            read_answer(near, 0.3)
+        ended.set()
+        sender.join()
 
 
 def test_answers_with_equal_heads_have_separate_bodies():

@@ -28,9 +28,19 @@ def flag(value: object) -> bool:
 
 
 def url(value: object) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"https?://[^/\s?#]+(/[^\s?#]*)?", value):
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[^/\s?#]+(/[^\s?#]*)?", value) or not _has_host(value):
         raise ValueError("must be a URL such as https://plane.example.com, without a query")
     return value.rstrip("/")
+
+
+def _has_host(address: str) -> bool:
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(address)
+        return bool(parts.hostname) and parts.port != 0  # reading the port checks its range
+    except ValueError:
+        return False
 
 
 def level(value: object) -> LogLevel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import select
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 USER_AGENT = f"svctoolkit/{__version__} Python/{'.'.join(map(str, sys.version_info[:3]))}"
 #: Modules that sending a request needs, also through the standard library.
 _NEEDED = ("encodings.idna", "gzip", "http.client", "urllib.request")
+#: An answer may arrive in pieces, for this multiple of the time in which each piece has to come.
+_SLOWEST = 4
 Place = tuple[str, str, int]  # scheme, host with port, lane
 
 
@@ -50,7 +53,8 @@ class HttpTransport:
         address = urlsplit(request.url)
         place = (address.scheme, address.netloc, lane)
         target = (address.path or "/") + (f"?{address.query}" if address.query else "")
-        if place in self._unanswered:  # its response was never read, and would be mistaken for the next one
+        # A response that was never read, or that came without a request, would be mistaken for the next one.
+        if place in self._unanswered or self._has_input(place):
             self._drop(place)
         reused = place in self._connections
         self._unanswered.add(place)
@@ -66,12 +70,12 @@ class HttpTransport:
                 try:
                     if failure is not None:
                         raise failure
-                    return self._receive(place)
+                    return self._receive(place, request.timeout)
                 except ConnectionError:
                     if not reused:
                         raise
                     self._write(place, target, request)  # the server had closed the keep-alive connection
-                    return self._receive(place)
+                    return self._receive(place, request.timeout)
             except (HTTPException, OSError, ValueError) as error:
                 code = "ETIMEDOUT" if isinstance(error, TimeoutError) else "ECONNECTION"
                 where = f"{address.scheme}://{address.netloc.rpartition('@')[2]}"
@@ -87,7 +91,7 @@ class HttpTransport:
             self._drop(place)
 
     def after_fork(self) -> None:
-        self._connections.clear()
+        self.close()  # the parent's sockets stay open
         self._unanswered.clear()
 
     def _write(self, place: Place, target: str, request: Request) -> None:
@@ -105,9 +109,9 @@ class HttpTransport:
             self._drop(place)
             raise
 
-    def _receive(self, place: Place) -> Response:
+    def _receive(self, place: Place, timeout: float) -> Response:
         try:
-            answer, keeps = read_answer(self._connections[place].sock)
+            answer, keeps = read_answer(self._connections[place].sock, timeout * _SLOWEST)
             if not keeps:
                 self._drop(place)
         except BaseException:
@@ -140,6 +144,17 @@ class HttpTransport:
             connection = kind(host.hostname or "", host.port, timeout=timeout)
         self._connections[place] = connection
         return connection
+
+    def _has_input(self, place: Place) -> bool:
+        """Return whether the idle connection has something to read, which may also be its end."""
+        connection = self._connections.get(place)
+        if connection is None or connection.sock is None:
+            return False
+        if not hasattr(select, "poll"):  # Windows
+            return bool(select.select([connection.sock], [], [], 0)[0])
+        poll = select.poll()  # `select` is limited to 1024 open files
+        poll.register(connection.sock, select.POLLIN)
+        return bool(poll.poll(0))
 
     def _drop(self, place: Place) -> None:
         connection = self._connections.pop(place, None)

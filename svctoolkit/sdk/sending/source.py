@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from svctoolkit import __version__
 from svctoolkit.errors import DeliveryError, is_survivable
+from svctoolkit.sdk.base import checks
 from svctoolkit.sdk.base.settings import Settings
 from svctoolkit.sdk.base.transport import Request, Transport
 from svctoolkit.sdk.queue.queue import Queue
@@ -51,12 +53,12 @@ def source_config(text: str | bytes) -> SourceConfig:
     source = _object(json.loads(text)).get("source")
     if not isinstance(source, Mapping):
         raise ValueError("'source' is missing or not an object")
-    planes = {
-        region: str(plane["url"]).rstrip("/")
-        for region, listed in _object(source.get("dataplanes")).items()
-        for plane in _objects(listed)
-        if plane.get("default") is True and str(plane.get("url", "")).startswith(("https://", "http://"))
-    }
+    planes: dict[str, str] = {}
+    for region, listed in _object(source.get("dataplanes")).items():
+        for plane in _objects(listed):
+            if plane.get("default") is True:
+                with suppress(ValueError):
+                    planes[region] = checks.url(plane.get("url"))
     return SourceConfig(
         enabled=source.get("enabled", True) is not False,
         destinations=tuple(_destinations(_objects(source.get("destinations")))),
@@ -106,7 +108,7 @@ class SourceConfigs:
         text = self._queue.states.read(_STATE)
         try:
             return source_config(text) if text else None
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def fetch(self) -> SourceConfig:
@@ -128,7 +130,7 @@ class SourceConfigs:
             raise DeliveryError(f"no source configuration from {control}: {describe(response)}", code="ENOCONFIG")
         try:
             config = source_config(response.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise DeliveryError(f"the source configuration cannot be read: {error}", code="ENOCONFIG") from error
         # Only a valid configuration replaces the cached one.
         self._queue.states.write(_STATE, response.body.decode("utf-8", "replace"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -44,13 +45,23 @@ def _request_head(method: str, target: str, host: str, headers: tuple[tuple[str,
     return "\r\n".join([*lines, "Accept-Encoding: identity", ""]).encode("ascii")
 
 
-def read_answer(connection: socket) -> tuple[Response, bool]:
+def read_answer(connection: socket, timeout: float) -> tuple[Response, bool]:
     """Return the response, and whether its connection can be reused.
 
-    Raises `ConnectionError` if the server closed the connection, `ValueError` if it is not HTTP or is truncated.
+    Raises `ConnectionError` if the server closed the connection, `ValueError` if it is not HTTP or is truncated,
+    `TimeoutError` if it has not arrived after `timeout` seconds.
     """
+    end = time.monotonic() + timeout
     start = connection.recv(_LONGEST_LINE)
-    return _whole_answer(start) or _answer(io.BufferedReader(_Stream(start, connection)))
+    whole = _whole_answer(start)
+    if whole is not None:
+        return whole
+    stream = _Stream(start, connection, end)
+    reader = io.BufferedReader(stream)
+    answer, keeps = _answer(reader)
+    stream.stop()
+    # What follows the response belongs to no request, and would be mistaken for the next response.
+    return answer, keeps and not reader.peek(1)
 
 
 def _whole_answer(start: bytes) -> tuple[Response, bool] | None:
@@ -63,7 +74,7 @@ def _whole_answer(start: bytes) -> tuple[Response, bool] | None:
     # The general parser handles these; here only the usual, complete response.
     if status < 200 or status in _WITHOUT_BODY or "transfer-encoding" in headers or not length.isdecimal():
         return None
-    body = start[end.end() :][: int(length)]
+    body = start[end.end() :]
     return (Response(status, headers, body), keeps) if len(body) == int(length) else None
 
 
@@ -143,14 +154,23 @@ def _exactly(stream: BinaryIO, length: int) -> bytes:
 class _Stream(io.RawIOBase):
     """The bytes received so far, followed by the rest of the connection's stream."""
 
-    def __init__(self, start: bytes, connection: socket) -> None:
-        self._start, self._connection = start, connection
+    def __init__(self, start: bytes, connection: socket, end: float) -> None:
+        self._start, self._connection, self._end = start, connection, end
+
+    def stop(self) -> None:
+        """End the stream here: nothing more is received."""
+        self._end = 0.0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         if not self._start:
+            if not self._end:
+                return 0
+            # The socket's own timeout is for each piece: a server that sends single bytes would take forever.
+            if time.monotonic() > self._end:
+                raise TimeoutError("the answer takes too long")
             return self._connection.recv_into(buffer)
         view = memoryview(buffer)
         start, self._start = self._start[: len(view)], self._start[len(view) :]
