@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
-from svctoolkit.errors import DeliveryError, InvalidCall
+from svctoolkit.errors import InvalidCall, StorageError
 from svctoolkit.sdk.base import process
 from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.ready import Ready
@@ -165,7 +165,7 @@ class Runtime:
         return delivered
 
     def report_fault(self, error: Exception) -> None:
-        self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
+        self._reporter.fault(error)
 
     def _run(self, engine: Engine, work: Callable[[Engine], None]) -> None:
         engine.turnstile.run(lambda: self._safely(engine, work))
@@ -207,6 +207,14 @@ class Runtime:
         # Daemon threads that are still busy end with the process; what they were sending stays in the queue.
         self.ask(None, lambda engine: engine.close(min(1.0, max(_CLOSING_SECONDS, left))))
         self._exit_seconds += time.monotonic() - begin
+        self._report_lost(engine)
+
+    def _report_lost(self, engine: Engine) -> None:
+        lost = engine.queue.numbers()[0].in_memory
+        if lost:
+            text = f"{lost} event(s) are lost: they could not be stored in {engine.database.path}, and the process ends"
+            self._reporter.error(StorageError(text), topic="lost at exit")
+            self._reporter.publish()
 
     def _has_left(self, engine: Engine) -> bool:
         """Whether children that ended after the last flush left events: in a journal, or in the queue.

@@ -376,6 +376,22 @@ def test_a_forked_child_sends_its_own_events(make, gateway: Gateway):
 
 
 @posix
+def test_a_fork_leaves_no_connection_to_the_garbage_collector(gateway: Gateway, tmp_path: Path):
+    """It would warn of each, in every child."""
+    program = f"""
+import os
+from svctoolkit.sdk import ServiceClient
+c = ServiceClient(data_directory={str(tmp_path / "forked")!r}, data_plane_url={gateway.url!r}, profile="server")
+c.initialize({KEY!r})
+c.track("one", user_id="u")
+assert c.flush(60)
+if (child := os.fork()) == 0: os._exit(0)
+os.waitpid(child, 0)"""
+
+    assert _python("-W", "always::ResourceWarning", "-c", program).stderr == ""
+
+
+@posix
 def test_what_a_child_stores_survives_when_its_parent_closes_the_queue(make, gateway: Gateway, tmp_path: Path):
     """The parent is the only process that had the file open before the fork; it ends while the child is using it."""
     folder = str(tmp_path / "forked")

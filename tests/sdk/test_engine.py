@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -378,3 +379,26 @@ def test_flush_in_a_signal_handler_sends_what_the_handler_recorded(gateway: Gate
 
     assert sent == ["in the handler"]
     assert gateway.names == ["in the handler", "interrupted"]
+
+
+def test_a_log_handler_that_fails_breaks_no_call(make, gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
+    """Neither in the application's thread nor in the worker's."""
+    ended: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", ended.append)
+
+    class Failing(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise OSError("the log is closed")
+
+    handler = Failing()
+    logging.getLogger("svctoolkit.sdk").addHandler(handler)
+    try:
+        gateway.config = (404, {}, b"")  # a warning in the worker
+        client = make(log_level="VERBOSE")
+        client.track("one", {"unsupported": object()})
+        assert client.flush()
+    finally:
+        logging.getLogger("svctoolkit.sdk").removeHandler(handler)
+
+    assert gateway.names == ["one"]
+    assert ended == []

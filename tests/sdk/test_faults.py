@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +23,7 @@ from tests.pace import slowness
 from .gateway import Gateway, until
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs file limits")
+ROOT = Path(__file__).parents[2]
 LIMIT_SECONDS = 0.5  # a call that waited for the disk would take twice as long
 
 
@@ -187,6 +190,23 @@ def test_events_of_a_damaged_file_are_counted_as_lost(make, gateway: Gateway, tm
     assert balance(client) == (301, 301)
     assert client.flush()
     assert gateway.names[-1] == "after"
+
+
+@posix
+def test_events_that_end_with_the_process_are_reported(tmp_path: Path):
+    """Without a disk and without a data plane, their number is logged at the end."""
+    program = f"""
+import resource, signal
+from svctoolkit.sdk import ServiceClient
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+client = ServiceClient(data_directory={str(tmp_path)!r}, data_plane_url="http://127.0.0.1:9", profile="server")
+client.initialize("key")
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+for number in range(7): client.track("one", user_id="u")"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+
+    assert ended.returncode == 0
+    assert f"7 event(s) are lost: they could not be stored in {tmp_path / 'queue-3.db'}" in ended.stderr
 
 
 def test_counters_balance_at_any_time(make, gateway: Gateway):

@@ -279,6 +279,25 @@ def test_a_finalizer_may_call_the_client(make, gateway: Gateway):
     assert len(gateway.names) == 500 + made[0]
 
 
+@posix
+def test_a_finalizer_may_call_the_client_when_the_interpreter_ends(make, gateway: Gateway, tmp_path: Path):
+    """Neither threads nor imports work then: the event is stored, and the process ends."""
+    program = f"""
+from svctoolkit.sdk import ServiceClient
+class Last:
+    def __init__(self): self.client = ServiceClient(data_directory={str(tmp_path / "data")!r},
+        data_plane_url={gateway.url!r}, track_lifecycle_events=False)
+    def __del__(self): assert self.client.track("last", {{"a": 1}})
+last = Last()
+last.client.initialize({KEY!r})
+last.client.track("before")"""
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+    assert make().flush()
+    assert gateway.names == ["before", "last"]
+
+
 def test_callbacks_may_call_and_wait(make, gateway: Gateway):
     """`on_error` and `on_drop` may track, flush and shut down; the effects come later, but not endlessly."""
     heard: list[str] = []

@@ -142,6 +142,16 @@ def test_registered_properties_are_in_every_event(make, gateway: Gateway):
     assert "properties" not in two
 
 
+def test_a_before_send_without_an_event_changes_nothing(make, gateway: Gateway):
+    """What is neither an event nor None cannot be sent instead of the event."""
+    client = make(before_send=lambda event: True)
+    client.track("one")
+    assert client.flush()
+
+    assert gateway.names == ["one"]
+    assert "it must return the event or None, got bool; the event is sent unchanged" in client.stats().last_error
+
+
 def test_before_send_changes_and_drops_events(make, gateway: Gateway):
     """It gets every event as it would be stored; None drops it and counts it; exceptions change nothing."""
     dropped: list[tuple[str, str]] = []

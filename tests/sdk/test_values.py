@@ -166,7 +166,7 @@ def test_a_naive_datetime_is_local_time(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize(
     "value",
-    [object(), b"bytes", lambda: 1, pd.DataFrame(), 1j, dict, pytest],
+    [object(), b"bytes", lambda: 1, pd.DataFrame(), 1j, dict, pytest, 10**5000],
     ids=lambda v: type(v).__name__,
 )
 def test_an_unsupported_value_is_reported_with_its_field(make, gateway: Gateway, value: object):

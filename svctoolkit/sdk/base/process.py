@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
@@ -32,6 +33,16 @@ def at_exit(member: T, call: Callable[[T], None]) -> None:
     """
     _EXITS[member] = call
     _follow_multiprocessing()
+
+
+def start_thread(thread: threading.Thread) -> None:
+    """Start the thread. Raises `RuntimeError` when the interpreter is shutting down.
+
+    Then the last `__del__` methods run. Python 3.11 would wait there for the new thread, which never begins.
+    """
+    if sys.is_finalizing():
+        raise RuntimeError("the interpreter is shutting down")
+    thread.start()
 
 
 def is_spawned() -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from svctoolkit.displayed import Displayed
-from svctoolkit.errors import ToolkitError, is_survivable
+from svctoolkit.errors import DeliveryError, ToolkitError, is_survivable
 from svctoolkit.sdk.base.settings import LogLevel, Settings
 from svctoolkit.sdk.base.tally import Tally
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: Prefix of drop reasons in the tally.
 DROPPED = "dropped: "
 #: Levels of the standard library's `logging`.
+#: Topics whose first error is logged at every level. Some contain names of fields, which never end.
+_MOST_TOPICS = 1000
 _STANDARD = {LogLevel.ERROR: 40, LogLevel.WARN: 30, LogLevel.INFO: 20, LogLevel.DEBUG: 10, LogLevel.VERBOSE: 5}
 
 
@@ -26,6 +28,15 @@ def _logger() -> logging.Logger:
     import logging
 
     return logging.getLogger("svctoolkit.sdk")
+
+
+def _log(level: LogLevel, text: str, *values: object) -> None:
+    try:
+        _logger().log(_STANDARD[level], text, *values)
+    except BaseException as error:
+        # A handler or a filter of the application: it must break neither the application's call nor our threads.
+        if not is_survivable(error):
+            raise
 
 
 class _Counts(NamedTuple):
@@ -104,18 +115,23 @@ class Reporter:
 
     def log(self, level: LogLevel, text: str, *values: object) -> None:
         if self._level >= level:
-            _logger().log(_STANDARD[level], text, *values)
+            _log(level, text, *values)
 
     def error(self, error: ToolkitError, level: LogLevel = LogLevel.ERROR, *, topic: str = "") -> None:
         """Report an error. The first error of a topic is logged at every log level, so that it is not missed."""
         self.last_error = str(error)
-        if topic and topic not in self._topics:
+        if topic and topic not in self._topics and len(self._topics) < _MOST_TOPICS:
             self._topics.add(topic)
-            _logger().log(_STANDARD[level], "%s", error)
+            _log(level, "%s", error)
         else:
             self.log(level, "%s", error)
         if self._on_error is not None:
             self._news.append(error)
+
+    def fault(self, error: BaseException) -> None:
+        """Report a fault of the client itself."""
+        kind = type(error).__name__
+        self.error(DeliveryError(f"internal fault: {kind}: {error}", code="EINTERNAL"), topic=f"internal fault: {kind}")
 
     def drop(self, reason: str, bodies: list[bytes], count: int | None = None, *, unstored: bool = False) -> None:
         """Count `count` dropped events (default: all of `bodies`). `bodies` is their JSON, if `wants_bodies`.

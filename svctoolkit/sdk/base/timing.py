@@ -15,9 +15,9 @@ def iso(at: float) -> str:
 
 @lru_cache(maxsize=4)  # most events share their second with the previous one
 def _iso_second(second: int) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(second, UTC).isoformat()[:-6]
+    # Without an import, which would fail in a `__del__` at the end of the process.
+    year, month, day, hour, minute, seconds, *_ = time.gmtime(second)
+    return f"{year:04d}-{month:02d}-{day:02d}T{hour:02d}:{minute:02d}:{seconds:02d}"
 
 
 class Alarm:

@@ -32,6 +32,7 @@ from svctoolkit.sdk.base.objects import elements_of, fields_of
 
 _DEEPEST = 100
 _LONGEST = 10_000
+_MOST_BITS = 14_000  # 4215 digits; Python writes at most 4300
 _LEFT_OUT = object()
 
 
@@ -150,7 +151,7 @@ def _scalar(value: Any) -> Any:
     if isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return int(value)
+        return int(value) if value.bit_length() <= _MOST_BITS else _LEFT_OUT
     if isinstance(value, float):
         return _number(float(value))
     return _from_library(value)

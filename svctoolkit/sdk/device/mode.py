@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from svctoolkit.sdk.base import process
 from svctoolkit.sdk.base.gate import Gate, Latch, Wakeup
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.device.integrations import Integrations
@@ -129,7 +130,7 @@ class DeviceMode:
                 self._stop, self._wakeup = Latch(), Wakeup()
                 arguments = (self._stop, self._wakeup)
                 thread = threading.Thread(target=self._run, args=arguments, name="svctoolkit-sdk-device", daemon=True)
-                thread.start()
+                process.start_thread(thread)
                 self._thread = thread
         except RuntimeError:  # interpreter shutdown: the stored events are passed on at the next start
             return

@@ -111,6 +111,8 @@ class Recorder:
             return body
         try:
             event = change(json.loads(body))
+            if event is not None and not isinstance(event, Mapping):
+                raise TypeError(f"it must return the event or None, got {type(event).__name__}")
             changed = None if event is None else event_json(event, "event", self._reporter.error).encode()
         except Exception as error:  # noqa: BLE001 - the application's code
             text = f"before_send failed: {type(error).__name__}: {error}; the event is sent unchanged"

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from svctoolkit.errors import StorageError
+from svctoolkit.sdk.base import process
 from svctoolkit.sdk.base.gate import Gate
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.base.settings import MEMORY
@@ -148,7 +149,7 @@ class Database:
         if self._copying is None:
             copying = threading.Thread(target=self._copy, name="svctoolkit-sdk-copy")
             try:
-                copying.start()
+                process.start_thread(copying)
             except RuntimeError:  # the interpreter is shutting down: no new threads
                 self._copy()
             # Kept after the thread has ended, too: the next call then copies the rest.

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from svctoolkit.errors import DeliveryError, is_survivable
+from svctoolkit.errors import is_survivable
+from svctoolkit.sdk.base import process
 from svctoolkit.sdk.base.gate import Gate, Latch, Wakeup
 from svctoolkit.sdk.base.reporter import Reporter
 from svctoolkit.sdk.queue.direct import Mark
@@ -107,7 +108,7 @@ class Worker:
                 self._stop, self._wakeup = Latch(), Wakeup()
                 arguments = (self._stop, self._wakeup)
                 thread = threading.Thread(target=self._run, args=arguments, name="svctoolkit-sdk", daemon=True)
-                thread.start()
+                process.start_thread(thread)
                 self._thread = thread
         except RuntimeError:
             return
@@ -212,7 +213,7 @@ class Worker:
         except BaseException as error:
             if not is_survivable(error):
                 raise
-            self._reporter.error(DeliveryError(f"internal fault: {type(error).__name__}: {error}", code="EINTERNAL"))
+            self._reporter.fault(error)
 
     def _serve(self, flush: _Flush) -> None:
         # Without a worker thread, two threads may flush at once, or a signal handler may interrupt a flush.
