@@ -19,8 +19,8 @@ from svctoolkit.simulations import SIMULATIONS
 class Simulated:
     """One simulated type. `rules` counts its rules by confidence: `doc`, `rec`, `val`, `inf`, `gen`, `unsure`.
 
-    `oldest` is when the source was last read that was read longest ago, and `stale` are the rules whose source was not
-    read in the last 18 months. Of its worked `examples`, the server accepts `accepted` without a loss; the others show
+    `oldest` is the oldest date on which a source was read, and `stale` are the rules whose source was not read in the
+    last 18 months. Of its worked `examples`, the server accepts `accepted` without a loss; the others show
     what the vendor refuses.
     """
 

@@ -131,10 +131,10 @@ def _unused(workspace: Workspace) -> Iterator[str]:
 command = Command(
     help="check a workspace and its suites without running them",
     description="""
-        List what a workspace contains, what happens here to the events of each destination, whether its suites can be
-        run, and notes: unknown destination types and configuration variables, settings that do not fit, and what
-        nothing uses. Other commands mention notes in one line. Entries of `known` in the workspace file accept
-        unknown types and variables: known: [GA4.sendUserId].
+        List what a workspace contains, what happens here to each destination's events, whether its suites can run, and
+        notes: unknown destination types and configuration variables, settings that do not fit, and unused items. Other
+        commands mention notes in one line. Entries of `known` in the workspace file accept unknown types and variables:
+        known: [GA4.sendUserId].
     """,
     examples=("svctoolkit check", "svctoolkit check shop/workspace.yaml --strict", "svctoolkit check --env production"),
     add_arguments=_add_arguments,

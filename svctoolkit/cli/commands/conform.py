@@ -78,9 +78,9 @@ def _run(args: argparse.Namespace) -> int:
 command = Command(
     help="check a server against the rows of the Test API specification",
     description="""
-        Send requests to any server with a Test API, of `svctoolkit serve` or the hosted one, and report for each row
-        of the specification whether the answer is as specified, or what differs. Nothing is sent to destinations
-        without --send. The exit code is 1 if a row differs.
+        Send requests to any server with a Test API (`svctoolkit serve` or the hosted one), and report for each row of
+        the specification whether the response conforms, or how it differs. Nothing is sent to destinations without
+        --send. The exit code is 1 if a row differs.
     """,
     examples=(
         "svctoolkit conform http://127.0.0.1:8000 --email me@example.com --destination hook --source web",

@@ -369,8 +369,8 @@ command = Command(
     help="list destination types, or the variables of one",
     description="""
         List the destination types, and which of them can be tested here. With NAME, show its configuration variables
-        (as used by `--config` and in workspace files), the events that its mapping accepts, how far the mapping was
-        found to agree with RudderStack, and its examples.
+        (as used by `--config` and in workspace files), the events that its mapping accepts, how closely the mapping
+        agrees with RudderStack, and its examples.
     """,
     examples=(
         "svctoolkit definitions",

@@ -36,7 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workspace", metavar="FILE", default="workspace.yaml", help="workspace file (default: %(default)s)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="show the requests; this command sends nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the requests without sending them, as always")
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--json", action="store_true", help="print JSON")
     output.add_argument("--markdown", action="store_true", help="print Markdown")

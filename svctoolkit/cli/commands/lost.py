@@ -36,7 +36,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     plan = parser.add_argument_group("search instead of files")
     plan.add_argument(
-        "--plan", metavar="PATH", help="search the smallest events that this plan allows and vendors lose"
+        "--plan", metavar="PATH", help="search for the smallest events that this plan allows and vendors lose"
     )
     plan.add_argument("--id", metavar="ID", help="plan to use, if there are several")
     plan.add_argument(
@@ -117,13 +117,13 @@ def _text(result: LossReport | Searched, *, as_json: bool) -> str:
 
 
 command = Command(
-    help="find what vendors would lose of events, before anything is sent",
+    help="find which events vendors would lose or cut, before anything is sent",
     description="""
-        Which of these events would Mixpanel, Google Analytics, Klaviyo and others refuse, drop, cut or fold, by which
-        documented rule, and what helps. Nothing is sent.
+        Report which of these events Mixpanel, Google Analytics, Klaviyo and others would refuse, drop, cut or fold, by
+        which documented rule, and how to fix it. Nothing is sent.
 
-        Without --workspace, each type has the smallest settings that it needs. With --plan, search events that the
-        tracking plan allows, for every rule of the destinations.
+        Without --workspace, each type has the minimal settings that it needs. With --plan, search for events that the
+        tracking plan allows and vendors lose, for every rule of the destinations.
     """,
     examples=(
         "svctoolkit lost events.ndjson --to mixpanel,ga4,klaviyo",

@@ -31,17 +31,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     choice.add_argument(
         "--write",
         metavar="FILE:LINE",
-        help="print scenarios that would notice the changes of this line that no scenario notices",
+        help="print scenarios that would notice the unnoticed changes of this line",
     )
     choice.add_argument("--since", metavar="REF", help="change only lines that differ from this git revision")
     choice.add_argument("--sample", type=int, metavar="N", help="change only N places, chosen by --seed")
-    choice.add_argument("--seed", type=int, default=0, metavar="N", help="with --sample: choose others")
+    choice.add_argument("--seed", type=int, default=0, metavar="N", help="random seed for --sample (default: 0)")
     how = parser.add_argument_group("execution")
     how.add_argument(
         "--runner",
         choices=("suites", "pytest"),
         default="suites",
-        help="who should notice: the scenarios of suites (default), or pytest's tests; PATH then is what pytest runs",
+        help="run the scenarios of suites (default), or pytest tests; PATH is then what pytest runs",
     )
     how.add_argument(
         "--jobs",
@@ -51,7 +51,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="judge N changes in parallel (default: %(default)s)",
     )
     how.add_argument(
-        "--no-cache", action="store_true", help="judge every change again, also if nothing that it depends on differs"
+        "--no-cache",
+        action="store_true",
+        help="judge every change again, even if nothing that it depends on has changed",
     )
     output = parser.add_argument_group("output")
     output.add_argument("--all", action="store_true", help="also list which scenario notices each change")
@@ -66,7 +68,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-under", type=float, metavar="PERCENT", help="fail if fewer changes than this percentage are noticed"
     )
     output.add_argument("--accept", metavar="FILE", help="do not count the accepted changes in this file")
-    output.add_argument("--write-accepted", metavar="FILE", help="add what is not noticed to this file; needs --reason")
+    output.add_argument(
+        "--write-accepted", metavar="FILE", help="add the unnoticed changes to this file; needs --reason"
+    )
     output.add_argument("--reason", default="", metavar="TEXT", help="with --write-accepted: why nothing notices it")
     output.add_argument(
         "--expires",
@@ -311,8 +315,8 @@ command = Command(
     help="change the project in memory and list what no scenario notices",
     description="""
         Make one plausible mistake at a time in user code, settings, connections and tracking plans, and run the
-        scenarios that depend on it until one fails. Files are never changed. Suites that fail without a change are
-        reported first, and nothing is changed.
+        scenarios that depend on it until one fails. Files are never changed. If scenarios already fail without a
+        change, the command reports them and makes no changes.
     """,
     examples=(
         "svctoolkit mutate",

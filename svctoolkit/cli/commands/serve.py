@@ -184,7 +184,7 @@ command = Command(
         `svctoolkit held`, and the vendors' own endpoints below /simulated/DESTINATION/.
 
         Open the printed address, which includes the token, in a browser to watch events arrive. Each start has a new
-        random token, unless the environment variable SVCTOOLKIT_TOKEN has one.
+        random token, unless the environment variable SVCTOOLKIT_TOKEN sets one.
 
         Without --workspace, serve a demo workspace and print a token generated for this run. Requests to
         destinations are recorded and never leave this machine, unless the workspace file or --live enables delivery.

@@ -54,11 +54,11 @@ def _row(each: Simulated) -> tuple[str, ...]:
 
 
 command = Command(
-    help="list the simulated destination types, with their rules and how old these are",
+    help="list the simulated destination types, their rules, and when those were checked",
     description="""
-        List the destination types whose servers are simulated: rules by confidence, when the source was last read that
-        was read longest ago, and how many of the worked examples the server accepts without a loss (the others show
-        what the vendor refuses). Types with rules that were not checked for 18 months are gray.
+        List the destination types whose servers are simulated, with the number of rules by confidence, the oldest date
+        on which a source was read, and how many of the worked examples the server accepts without a loss (the others
+        show what the vendor refuses). Types with rules that were not checked for 18 months are gray.
 
         Inferred rules have an effect at level `strict` only; rules without an effect are general knowledge, or their
         sources contradict one another.

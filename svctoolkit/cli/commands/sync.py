@@ -23,11 +23,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--conflicts",
         choices=("report", "mine", "theirs"),
         default="report",
-        help="where project and export both changed: report it, keep the project's value for good, or take that of "
-        "the export (default: %(default)s)",
+        help="if both the project and the export changed a value: report it, keep the project's value for good, or "
+        "take that of the export (default: %(default)s)",
     )
     parser.add_argument(
-        "--secrets", action="store_true", help="replace values in .env that differ from the export, too"
+        "--secrets", action="store_true", help="also replace values in .env that differ from the export"
     )
 
 
@@ -75,9 +75,9 @@ command = Command(
     help="apply the changes of a newer export to an imported project",
     description="""
         Compare a project that `svctoolkit import` wrote with a newer export, and show what changed since the last
-        import: settings, connections, items, code, tracking plans. With --apply write it. Comments and edits in
-        workspace.yaml stay. Where the project was edited and the export changed, too, the change is a conflict (!) and
-        is not written until you decide. Suites are not changed.
+        import: settings, connections, items, code, tracking plans. With --apply, write the changes. Comments and edits
+        in workspace.yaml are kept. If both the project and the export changed the same value, it is a conflict (!),
+        which is not written until you decide. Suites are not changed.
 
         The exit code is 1 if there are changes (without --apply) or undecided conflicts, so that a scheduled job can
         report drift.

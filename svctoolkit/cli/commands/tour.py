@@ -231,9 +231,9 @@ command = Command(
     help="compare one order at three destinations, and see where to go next",
     description="""
         Run an order through the mappings of Google Analytics 4, Mixpanel and Braze, and show field by field what each
-        one receives: the field's name there, and its value if it differs. Then point out the most important
-        difference, and check two policies. Use --event for your own event. With --simulate, also say what the simulated
-        servers of these destinations hold of it, and what they lose. Nothing is sent.
+        one receives: the field's name there, and its value if it differs. Then point out the most important difference,
+        and check two policies. Use --event for your own event. With --simulate, also show what the simulated servers of
+        these destinations hold and lose of it. Nothing is sent.
     """,
     examples=("svctoolkit tour", "svctoolkit tour --event order.json", "svctoolkit tour --simulate"),
     add_arguments=_add_arguments,

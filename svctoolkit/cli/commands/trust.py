@@ -119,11 +119,11 @@ command = Command(
     help="record your own transformations, so that they run without a complete sandbox",
     description="""
         Where the sandbox lacks an essential layer (Python on Windows, in locked-down containers, on old kernels), code
-        runs only if it is yours. This records the SHA-256 hash of code in your user folder: it then runs here, in every
-        project, until it changes. `init`, `import` and `sync` record what they write. A library counts as code of the
-        transformations that import it.
+        runs only if it is yours. This command records the SHA-256 hash of code in your user folder. The code then runs
+        here, in every project, until it changes. `init`, `import` and `sync` record what they write. A library counts
+        as code of the transformations that import it.
 
-        Read code of others before you record it: it can then do whatever you can. The folder of the records is
+        Read other people's code before you record it: it can then do whatever you can. The records are in the folder
         SVCTOOLKIT_TRUST_STORE, if that is set.
     """,
     examples=(

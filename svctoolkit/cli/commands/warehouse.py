@@ -109,8 +109,8 @@ command = Command(
         values that do not fit their columns. With export, also write the tables to a database with the files of a dbt
         project. Nothing is sent.
 
-        With --production, tables have the columns and types that production has, so values that do not fit there are
-        discards here. --fail-on makes it a gate.
+        With --production, tables have the columns and types of production, so values that do not fit there are reported
+        as discards. With --fail-on, the exit code depends on the results.
     """,
     run=_run,
     add_arguments=_add_arguments,

@@ -86,12 +86,12 @@ def _nothing(args: argparse.Namespace) -> int:
 command = Command(
     help="send the events of a data plane's store to another data plane",
     description="""
-        Send events that a data plane has stored (`serve --store`) to a real one, in the order of each user, with the
-        same messageIds and timestamps. A position file says what was sent: start the command again to go on after
-        Ctrl-C, a failure, or when new events have arrived. 408, 429 and 5xx are retried, with Retry-After.
+        Send events that a data plane has stored (`serve --store`) to a real one, in order per user, with the same
+        messageIds and timestamps. A position file records what was sent. Start the command again to continue after
+        Ctrl-C or a failure, or when new events have arrived. 408, 429 and 5xx are retried, with Retry-After.
 
-        Repeated events are left out. Redirects are not followed. If the command is killed, the batch that was under way
-        is sent again, with the same messageIds.
+        Repeated events are skipped. Redirects are not followed. If the command is killed, the batch in progress is sent
+        again, with the same messageIds.
     """,
     examples=(
         "svctoolkit forward events.db --to https://plane.example --write-key '$(env:REAL_KEY)' --dry-run",

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch", type=int, default=100, metavar="N", help="events per request (default: %(default)s)"
     )
     sending.add_argument(
-        "--position", metavar="FILE", help="file that says what was sent (default: next to STORE, one for each URL)"
+        "--position", metavar="FILE", help="file that records what was sent (default: next to STORE, one for each URL)"
     )
     sending.add_argument("--dry-run", action="store_true", help="show what would be sent, and send nothing")
     output = parser.add_argument_group("output")

@@ -72,8 +72,8 @@ command = Command(
     description="""
         List the changes between two plans, and mark those that may break valid events: a newly required property, a
         narrower type, fewer values, a removed event. Changes in the other direction break readers of the data: a
-        property that is not required any more, another type, another value. With --events, list the new violations
-        in these events. The exit code is 1 if there is a breaking change, or with --events a new violation.
+        property that is no longer required, another type, another value. With --events, list the new violations in
+        these events. The exit code is 1 if there is a breaking change, or with --events a new violation.
     """,
     examples=(
         "svctoolkit plan diff tracking-old tracking",

@@ -26,7 +26,7 @@ def _add_workspaces(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--before", metavar="REF", help="compare with this baseline: a path, or a git revision of the workspace"
     )
-    group.add_argument("--after", metavar="REF", help="with --before: what to compare it with (default: the workspace)")
+    group.add_argument("--after", metavar="REF", help="with --before: what to compare with it (default: the workspace)")
     group.add_argument("--outputs", action="store_true", help="compare two folders written by --out: FILE FILE")
     group.add_argument(
         "--destination", action="append", metavar="ID", help="run only this destination; may be repeated"
@@ -86,7 +86,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--explain",
         action="store_true",
-        help="say what separates the events of a group from those that arrive; reads the input again",
+        help="show what distinguishes the events of each group from those that arrive; reads the input again",
     )
     group.add_argument(
         "--requests",
@@ -96,7 +96,8 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--prices",
         metavar="FILE",
-        help="report what the events cost by the prices and limits in this file (prices.yaml), also --before",
+        help="report what the events cost by the prices and limits in this file (prices.yaml); with --before, on "
+        "both sides",
     )
     group.add_argument(
         "--release",
