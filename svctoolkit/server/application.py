@@ -82,7 +82,7 @@ def application(
         timeout=timeout,
         routes=[
             *ingest.routes(),
-            *Console(engine, pipeline, guard, health.health).routes(),
+            *Console(engine, pipeline, guard, health.health, control.revisions).routes(),
             *config.routes(),
             *simulated.vendor_routes(),
             *_routes(operations),

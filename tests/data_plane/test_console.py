@@ -19,7 +19,9 @@ from playwright.sync_api import Browser, Page, expect
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
 from svctoolkit.delivery.faults import Errors, Faults
+from svctoolkit.events import track
 from svctoolkit.server import Backoff, Retention
+from svctoolkit.workspace import Calls
 from tests.data_plane import packages
 from tests.data_plane.packages import SCRIPTS
 
@@ -433,19 +435,53 @@ def test_delivered_events_that_lost_values_are_marked(browser: Browser, plane: D
     assert visit.wrong == []
 
 
+def test_sources_lead_to_their_events(browser: Browser, plane: DataPlane) -> None:
+    plane.workspace.source("phones", destinations=["crm"], name="Telephones", enabled=False)
+    plane.send(tracks(2), source="web")
+    page = Visit(browser, plane).page
+    page.get_by_role("link", name="Sources").click()
+    cards = page.locator("#sources .cards li")
+    expect(cards).to_have_count(4)
+    expect(cards.filter(has_text="Telephones")).to_contain_text("disabled")
+    expect(cards.filter(has_text="quiet")).to_contain_text("to no destination")
+    web = cards.filter(has_text="write key web-key")
+    expect(web).to_contain_text("to crm, mail")
+    web.get_by_role("link", name="Events").click()
+    expect(page.locator(".row")).to_have_count(2)
+    assert "source=web" in page.url
+
+
+def test_an_event_of_a_shared_request_has_its_own_payload(browser: Browser, plane: DataPlane) -> None:
+    """What the mapping makes of it is compared with this event; the request shows what else it carries."""
+    plane.workspace.destination("mp", "MP", config={"token": "t", "dataResidency": "us", "strictMode": False})
+    plane.workspace.source("phones", destinations=["mp"])
+    plane.workspace.delivery.batch = Calls(jobs=5, wait=60)
+    events = [track("Paid", user_id=f"u{n}", properties={"note": f"note-{n}"}) for n in range(5)]
+    plane.send(events, source="phones")
+    plane.drain()
+    page = Visit(browser, plane).page
+    page.locator(".row").nth(1).click()
+    stop = page.locator("[data-destination=mp]")
+    expect(stop).to_contain_text("with 4 other events")
+    payload = stop.locator("details").filter(has=page.locator("summary", has_text="payload"))
+    expect(payload.first).to_contain_text("note-3")
+    for other in ("note-0", "note-4"):
+        expect(payload.first).not_to_contain_text(other)
+
+
 def test_a_breach_names_its_origin(browser: Browser, plane: DataPlane) -> None:
-    """Also with the keyboard: the focus stays where it is when more breaches come."""
+    """Also with the keyboard: the focus stays on the latest event of its group when more breaches come."""
     plane.workspace.policies = [{"no_personal": {"destinations": ["mail"]}}]
     query = {"type": "track", "event": "Search", "userId": "u", "properties": {"q": "ada@mail.example"}}
     plane.send(query, source="web")
     visit = Visit(browser, plane, "?view=policies")
     origins = visit.page.locator("#policies .origin")
     expect(origins).to_have_text(["from properties.q"])
-    event = visit.page.get_by_role("link", name="Search (1)")
-    event.focus()
+    visit.page.get_by_role("link", name="Search (1)").focus()
     plane.send([query, query], source="web")
-    expect(origins).to_have_text(["from properties.q in event 1", "from properties.q in event 1", "from properties.q"])
-    expect(event).to_be_focused()
+    expect(origins).to_have_text(["from properties.q in event 1"])
+    expect(visit.page.locator("#policies .breaches li")).to_contain_text("and 2 more, first 1")
+    expect(visit.page.get_by_role("link", name="Search (3)")).to_be_focused()
     visit.page.keyboard.press("Enter")
     expect(visit.page.locator("#detail h2")).to_have_text("track Search")
     assert visit.wrong == []
@@ -473,7 +509,7 @@ def test_the_page_is_accessible(browser: Browser, plane: DataPlane, width: int, 
     page.keyboard.press("?")
     found["help"] = visit.accessible()
     page.keyboard.press("Escape")
-    for view in ("Destinations", "Transformations", "Policies"):
+    for view in ("Sources", "Destinations", "Transformations", "Policies"):
         page.get_by_role("link", name=view).click()
         expect(page.locator(f"#{view.lower()} .cards li").first).to_be_visible()
         if view == "Destinations":

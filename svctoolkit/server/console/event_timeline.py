@@ -33,10 +33,12 @@ _WORST = ("failed", "dead", "dropped", "pending", "unmapped", "delivered", "filt
 _OPEN = ("failed", "dead", "dropped", "pending")
 
 
-def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]], trace: str = "") -> Html:
+def event_timeline(
+    about: Mapping[str, Sequence[Mapping[str, Json]]], payloads: Mapping[str, Sequence[Json]], trace: str = ""
+) -> Html:
     """Render the content of `/inspect/arrivals/{seq}` as HTML: what happened to the event, one stop after another.
 
-    `trace` is the address of its trace, if it is known.
+    `payloads` are those of the event alone, by destination. `trace` is the address of its trace, if it is known.
 
     Destinations where it failed come first and are open; delivered ones without lost values are folded.
     """
@@ -48,7 +50,10 @@ def event_timeline(about: Mapping[str, Sequence[Mapping[str, Json]]], trace: str
         *(_received(item) for item in about["events"]),
         *_attempts(about),
         *_violations(about["violations"]),
-        *(_fate(item, about, is_open=alone or item["status"] in _OPEN or bool(item.get("losses"))) for item in fates),
+        *(
+            _fate(item, about, payloads, is_open=alone or item["status"] in _OPEN or bool(item.get("losses")))
+            for item in fates
+        ),
     )
 
 
@@ -119,7 +124,13 @@ def _violations(items: Sequence[Mapping[str, Any]]) -> Iterator[Html]:
         yield _stop("violated", Html("<b>Violations of the tracking plan</b>"), dropped, table, is_open=True)
 
 
-def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any]]], *, is_open: bool) -> Html:
+def _fate(
+    fate: Mapping[str, Any],
+    about: Mapping[str, Sequence[Mapping[str, Any]]],
+    payloads: Mapping[str, Sequence[Any]],
+    *,
+    is_open: bool,
+) -> Html:
     """Render one destination: the stages, what each changed, and the requests."""
     event = about["events"][0]["event"] if about["events"] else {}
     requests = [item for item in about["deliveries"] if item["destination"] == fate["destination"]]
@@ -127,9 +138,6 @@ def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any
     lost = Html(f" {pill('lost', 'warning')}") if fate["lost"] or losses else ""
     facts = _present(by=fate["by"], attempts=fate["attempts"] or "", outcome=fate["outcome"])
     why = f'<div class="why">{display.html(fate["reason"])}</div>' if fate["reason"] else ""
-    payloads = [item["payload"] for item in requests if item["attempt"] == requests[0]["attempt"]]
-    if is_forward_key(fate["destination"]):
-        payloads = []  # sent as it arrived: the requests show all
     return _stop(
         str(fate["status"]),
         Html(f"<b>{display.html(fate['destination'])}</b> {fate_pill(fate['status'])}{lost}{why}"),
@@ -139,7 +147,7 @@ def _fate(fate: Mapping[str, Any], about: Mapping[str, Sequence[Mapping[str, Any
         *(display.message(loss_text(loss), "warning") for loss in losses),
         *(display.message(loss["text"], "warning") for loss in fate["lost"]),
         _next_attempt(fate),
-        *_changes(event, fate, payloads),
+        *_changes(event, fate, payloads.get(fate["destination"], ())),
         *(_request(item, event) for item in requests),
         is_open=is_open,
         destination=str(fate["destination"]),
@@ -189,9 +197,7 @@ def _next_attempt(fate: Mapping[str, Any]) -> Html:
     return display.message(Html(f"next attempt at {time}"), "info")
 
 
-def _changes(
-    event: Mapping[str, Any], fate: Mapping[str, Any], payloads: Sequence[Mapping[str, Any]]
-) -> Iterator[Html]:
+def _changes(event: Mapping[str, Any], fate: Mapping[str, Any], payloads: Sequence[Any]) -> Iterator[Html]:
     """Render what the user transformation changed, and the result of the mapping."""
     transformed = fate.get("transformed")
     before: Json = dict(event)

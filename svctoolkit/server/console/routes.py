@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from svctoolkit import display
 from svctoolkit.display import Html
 from svctoolkit.errors import RequestError
+from svctoolkit.json_types import Json
 from svctoolkit.pictures import Days
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.server.console.event_timeline import event_timeline
@@ -21,14 +23,19 @@ from svctoolkit.server.inspect.failure_days import failures_by_day
 from svctoolkit.server.inspect.held._display import held_everywhere, person_blocks
 from svctoolkit.server.inspect.held.person import find_person
 from svctoolkit.server.inspect.latency import latencies
+from svctoolkit.server.inspect.own_payloads import OwnPayloads
 from svctoolkit.server.inspect.parameters import MAX_NUMBER, only, settle
 from svctoolkit.server.inspect.queries import about
+from svctoolkit.server.inspect.records import Fate, seen
+from svctoolkit.server.inspect.revisions import Revisions
 from svctoolkit.server.inspect.views import View
-from svctoolkit.server.store.records import EVENTS, Filter, Records
+from svctoolkit.server.store.records import EVENTS, FATES, Filter, Records
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Handler
 from svctoolkit.server.web.requests import run_name
 from svctoolkit.server.worker import Engine
+from svctoolkit.url_secrets import mask_http
+from svctoolkit.workspace import is_forward_key
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
@@ -46,8 +53,9 @@ _TYPES = {".js": "text/javascript", ".css": "text/css"}
 class Console:
     """The routes of the page. It is public like the documentation; its data comes from guarded operations."""
 
-    def __init__(self, engine: Engine, pipeline: Pipeline, guard: Guard, health: Handler) -> None:
+    def __init__(self, engine: Engine, pipeline: Pipeline, guard: Guard, health: Handler, revisions: Revisions) -> None:
         self._engine, self._pipeline, self._guard, self._health = engine, pipeline, guard, health
+        self._revisions = revisions
 
     def routes(self) -> list[Route]:
         guarded = self._guard.local
@@ -90,7 +98,20 @@ class Console:
         template = self._engine.workspace.data_plane.traces
         trace_id = await asyncio.to_thread(self._engine.journal.traces.trace_id, seq)
         trace = template.replace("{trace_id}", trace_id) if trace_id else ""
-        return _fragment(await asyncio.to_thread(event_timeline, record, trace))
+        payloads = await asyncio.to_thread(self._payloads, seq)
+        return _fragment(await asyncio.to_thread(event_timeline, record, payloads, trace))
+
+    def _payloads(self, seq: int) -> dict[str, Sequence[Json]]:
+        """Return the payloads of an event alone, by destination, without those to which it was forwarded."""
+        own, mask = OwnPayloads(self._engine, self._revisions), self._engine.masker().mask
+        fates = (
+            seen(Fate, self._engine, fate) for fate in Records(self._engine.store, FATES, Filter(seq=seq)).all(100)
+        )
+        return {
+            fate.destination: [mask_http(mask(payload)) for payload in own.of(fate)]
+            for fate in fates
+            if not is_forward_key(fate.destination)
+        }
 
     async def held(self, request: Request) -> Response:
         """Return what simulated destinations hold: about a person (`id`), or all; of one `destination`, or of all."""

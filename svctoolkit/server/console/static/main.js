@@ -118,7 +118,7 @@ async function summary() {
     document.title = `${(counts.received ?? 0).toLocaleString()} events · ${workspace.workspace} · svctoolkit`;
     empty(workspace);
     destinations.show();
-    if (!$("sources").hidden) await sources.show();
+    if (!$("sources").hidden) await sources.show(workspace.sources);
     if (!$("held").hidden) await held.show();
     if (!$("transformations").hidden) await showTransformations($("transformations"));
     if (!$("policies").hidden) await showPolicies($("policies"));

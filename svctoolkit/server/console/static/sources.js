@@ -1,14 +1,10 @@
-// Webhooks as they came, with their answers: a refused one is lost in production. Content and lineage load on demand.
+// The sources, and webhooks as they came, with their answers: a refused one is lost in production. Content and lineage
+// load on demand.
 import { ask, get } from "./api.js";
 import { addressWith, chosen } from "./address.js";
+import { element } from "./element.js";
 
 const MOST = 200;
-
-function element(name, text, members = {}) {
-  const made = Object.assign(document.createElement(name), members);
-  made.append(...(Array.isArray(text) ? text : [text]));
-  return made;
-}
 
 /** Load a fragment into `place` when `details` is opened for the first time. */
 function loads(details, path, say) {
@@ -24,17 +20,30 @@ function loads(details, path, say) {
   });
 }
 
+function source({ key, name, write_key, enabled, forward, destinations }) {
+  const to = [...destinations, ...(forward ? [forward.destination] : [])].join(", ");
+  return element("li", [
+    element("h3", [`${key} `, element("span", enabled ? "enabled" : "disabled", { className: `pill ${enabled ? "delivered" : "dropped"}` })]),
+    element("p", [name === key ? "" : `${name} · `, to ? `to ${to}` : "to no destination", " · write key ", element("code", write_key)], { className: "dim" }),
+    element("a", "Events", { href: addressWith({ view: "", seq: "", source: key }) }),
+  ]);
+}
+
 export class Sources {
   constructor(place, say) {
     this.place = place;
     this.say = say;
     this.known = new Map();
     this.note = element("p", "", { className: "dim" });
+    this.sources = element("ul", [], { className: "cards" });
     this.list = element("ul", [], { className: "cards webhooks" });
-    place.replaceChildren(element("h2", "Sources"), this.note, this.list);
+    place.replaceChildren(element("h2", "Sources"), this.sources, element("h2", "Webhooks"), this.note, this.list);
   }
 
-  async show() {
+  /** `sources` are those of the workspace. */
+  async show(sources) {
+    const shape = JSON.stringify([sources, chosen().run]);
+    if (shape !== this.shape) { this.shape = shape; this.sources.replaceChildren(...sources.map(source)); }
     const { run } = chosen();
     if (run !== this.run) { this.known.clear(); this.list.replaceChildren(); this.run = run; }
     const { items } = await get(`inspect/webhooks?order=desc&limit=${MOST}${run === undefined ? "" : `&run=${encodeURIComponent(run)}`}`);
@@ -45,7 +54,7 @@ export class Sources {
     }
     while (this.list.childElementCount > MOST) this.list.lastElementChild.remove();
     const refused = items.filter((item) => item.status >= 400).length;
-    this.note.textContent = items.length ? `${items.length} webhook${items.length === 1 ? "" : "s"}, ${refused} refused. RudderStack does not keep refused webhooks.` : "No webhooks yet. A source with a type such as Shopify accepts them at /v1/webhook.";
+    this.note.textContent = items.length ? `${items.length} webhook${items.length === 1 ? "" : "s"}, ${refused} refused. RudderStack does not keep refused webhooks.` : "No webhooks yet: a source with a type such as Shopify accepts them at /v1/webhook.";
   }
 
   card(item) {
