@@ -65,6 +65,7 @@ _NAMED_PHONE = re.compile(r"(?<![\w./-])[+(]?\d[\d ()./-]{5,18}\d(?![\w-]|\.\d)"
 # What else has digits and separators: a day with its hour, an IP address, a decimal number.
 _NOT_PHONE = re.compile(r"\d{4}-\d{2}-\d{2}( \d\d)?|(?:\d{1,3}\.){3}\d{1,3}|(?:0|[1-9]\d*)\.\d+")
 _FEWEST_DIGITS = 7  # of a telephone number
+_FEWEST_OF_NUMBER = 10  # of one without prefix and separators, such as 4915112345678, if a member says what it is
 # The same for JSON that is searched as bytes, see `lines_with`.
 _PHONE_IN_JSON = re.compile(_NAMED_PHONE.pattern.encode())
 _LONG_PHONE_IN_JSON = re.compile(_PHONE.pattern.encode())
@@ -145,7 +146,7 @@ def replace_in_text(text: str, substitute: Substitute) -> str:
 
 def may_be_personal(text: str, name: str, owner: str) -> bool:
     """Whether the value of a member may have an e-mail address or a telephone number, or its name says so."""
-    if "@" in text or "%40" in text or kind_of(name, owner):
+    if "@" in text or "%40" in text or "%2540" in text or "%2B" in text or kind_of(name, owner):
         return True
     return len(text) > 8 and _PHONE.search(text) is not None
 
@@ -211,6 +212,9 @@ def lines_with(kinds: Collection[str], text: bytes, ends: Sequence[int] = ()) ->
         lines.find("email", b"@")
         if b"%" in text:
             lines.find("email", b"%40")
+            lines.find("email", b"%2540")
+    if "phone" in kinds and b"%2B" in text:
+        lines.find("phone", b"%2B")
     if "phone" in kinds or "card" in kinds:
         classes = text.translate(_CLASSES)
         for kind in ("phone", "card"):
@@ -279,7 +283,10 @@ def _numbers_in(run: bytes) -> tuple[str, ...]:
     if len(run) > _FEWEST_OF_CARD and _MANY_DIGITS.search(run, 1):
         found.append("card")
     plain = _PLAIN_NUMBER.match(run, 2)
-    if plain is None or plain.end() < len(run) - 1:
+    if plain is not None and plain.end() == len(run) - 1:
+        if plain.end() - 2 >= _FEWEST_OF_NUMBER and b"." not in plain[0]:
+            found += ["named"]
+    else:
         if any(is_phone(match[0].decode()) for match in _LONG_PHONE_IN_JSON.finditer(run, 1)):
             found += ["phone"]
         elif any(is_phone(match[0].decode(), named=True) for match in _PHONE_IN_JSON.finditer(run, 1)):
@@ -308,7 +315,7 @@ def is_phone(text: str, *, named: bool = False) -> bool:
     if text.startswith(("+", "(")):
         return True
     if named:
-        return text.startswith("0") or not text.isdigit()
+        return text.startswith("0") or not text.isdigit() or digits >= _FEWEST_OF_NUMBER
     if text.isdigit():  # `0170...` and `0049...`, but not `0000012345`
         return text.startswith("0") and digits >= (12 if text[1] == "0" else 10)
     return text.startswith("0") or digits > 8
@@ -328,7 +335,9 @@ def plain_data(value: str | float, name: str, owner: str) -> dict[Kind, set[str]
         return MASK if kind == "ip" else item  # its digits look like a telephone number
 
     if not isinstance(value, bool) and not is_hash(str(value).strip()):
-        replace(value, collect, name, owner)
+        # An address in a parameter of an address is encoded twice.
+        plain = value.replace("%2540", "%40").replace("%2B", "+") if isinstance(value, str) and "%2" in value else value
+        replace(plain, collect, name, owner)
     return found
 
 
@@ -343,7 +352,7 @@ def _is_plain(value: str | float, kind: Kind, *, named: bool) -> bool:
     if kind != "phone":
         return True
     form = _NAMED_PHONE if named else _PHONE
-    return isinstance(value, str) and any(is_phone(match[0], named=named) for match in form.finditer(value))
+    return any(is_phone(match[0], named=named) for match in form.finditer(text)) and (named or isinstance(value, str))
 
 
 def is_hash(text: str) -> bool:

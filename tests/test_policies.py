@@ -38,7 +38,7 @@ def texts(policy: Mapping[str, Any], payload: Any, destination: str = "ga4", **e
 
 
 def body(**members: Any) -> dict[str, Any]:
-    return {"endpoint": "https://a.example/ada@mail.example", "body": {"JSON": members}}
+    return {"endpoint": "https://a.example/in", "body": {"JSON": members}}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +54,11 @@ def body(**members: Any) -> dict[str, Any]:
         (body(email=""), []),
         (body(client_ip_address="203.0.113.24", at="203.0.113.24"), []),
         (body(email=None, emailOptIn=True), []),
+        (body(users={"a.b@mail.example": 1}), ["body.JSON.users has an e-mail address"]),
+        (body(users='{"a.b%40mail.example": 1}'), ["body.JSON.users has an e-mail address"]),
+        (body(url="https://x.example/?to=%2Flogin%3Fm%3Djo%2540mail.example"), ["body.JSON.url has an e-mail"]),
+        ({"endpoint": "https://a.example/users/jo@mail.example"}, ["endpoint has an e-mail address"]),
+        ({"headers": {"x-user": "jo@mail.example"}}, ["headers.x-user has an e-mail address"]),
     ],
 )
 def test_personal_data_is_found_wherever_it_is(payload: Any, said: list[str]) -> None:
@@ -76,6 +81,11 @@ def test_personal_data_is_found_wherever_it_is(payload: Any, said: list[str]) ->
         ({"home_phone": "0170 123"}, "telephone"),
         ({"tel": {"number": "0170 123"}}, "telephone"),
         ({"tel": "555-1234"}, "telephone"),
+        ({"phone": "4915112345678"}, "telephone"),
+        ({"mobile_phone": 4155550132}, "telephone"),
+        ("https://x.example/?tel=%2B4915112345678", "telephone"),
+        ({"phone": 123456789}, ""),
+        ({"note": 4915112345678}, ""),
         ('said "call":01701234567, twice', "telephone"),
         ({"note": "555-1234"}, ""),
         ({"phone": "on 2024-05-01"}, ""),
@@ -95,6 +105,34 @@ def test_personal_data_is_found_in_any_form(value: Any, kind: str) -> None:
     for sent in (value, json.dumps({"in": value}), [json.dumps({"in": json.dumps([value])})]):
         found = texts({"no_personal": {}}, {"body": {"FORM": {"data": sent}}})
         assert [kind in text for text in found] == [True] * bool(kind)
+
+
+def test_a_place_can_be_written_as_reports_show_it() -> None:
+    payload = body(items=[{"user": {"email": "jo@mail.example"}}])
+
+    assert texts({"no_personal": {"except": ["body.JSON.items.*.user.email"]}}, payload) == []
+    assert texts({"required": {"at": {"ga4": ["body.JSON.items.*.user.email"]}}}, payload) == []
+
+
+def test_every_element_of_a_list_has_a_required_value() -> None:
+    payload = body(items=[{"id": 1, "of": [{"k": 1}]}, {"id": "", "of": [{"k": 1}, {"k": None}]}])
+
+    assert texts({"required": {"at": {"ga4": ["items.id"]}}}, payload) == ["required: ga4: items.id is missing (E)"]
+    assert texts({"required": {"at": {"ga4": ["items.of.k"]}}}, payload) == ["required: ga4: items.of.k is missing (E)"]
+    assert texts({"required": {"at": {"ga4": ["id"]}}}, payload) == []
+    assert texts({"required": {"at": {"ga4": ["items.id"]}}}, body(items=[{"id": 1}, {"id": 2}])) == []
+
+
+def test_all_values_of_a_list_agree() -> None:
+    policies = Policies.of([{"agree": {"values": ["ga4.items.price", "mixpanel.prices"]}}])
+
+    def said(prices: list[int]) -> list[str]:
+        sent = [Arrival("ga4", [body(items=[{"price": 1}, {"price": 2}])]), Arrival("mixpanel", [body(prices=prices)])]
+        return [breach.text for breach in policies.check({"type": "track", "event": "E"}, sent)]
+
+    assert said([1, 2]) == []
+    assert said([1, 3]) == ["is 3, but ga4 has 2"]
+    assert said([1]) == ["has 1 value, but ga4 has 2 values"]
 
 
 def test_personal_data_is_only_forbidden_where_the_policy_says_so() -> None:

@@ -13,6 +13,7 @@ from svctoolkit import DataPlane, Workspace
 from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 from svctoolkit.events import track
+from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies, Whole
 from svctoolkit.policies.tables import QueryError, Sheets, Tables
 from svctoolkit.replay import compare, replay
@@ -199,6 +200,48 @@ def test_a_misspelt_member_does_not_pass_in_a_replay_but_few_events_need_not_hav
         (breach,) = plane.breaches(Policies.of([{"sql": "select event_id, revenue from mixpanel where revenue > 4"}]))
     assert str(breach) == "sql: mixpanel: revenue = 5 (Paid)"
     assert breach.event_id == "m1-0"
+
+
+@pytest.mark.parametrize(
+    ("policy", "breach", "unchecked"),
+    [
+        ({"agree": {"values": ["hook.properties.revenue", "mixpanel.revenue"]}}, "", ""),
+        (
+            {"agree": {"on": "revenue", "values": ["hook.properties.revnue", "mixpanel.revnue"]}},
+            "properties.revnue is in none of the events with revenue, so nothing was compared",
+            "",
+        ),
+        ({"agree": {"values": ["hook.properties.revnue", "mixpanel.revnue"]}}, "", "so nothing was compared"),
+        (
+            {"agree": {"on": "order_id", "values": ["hook.properties.revenue", "mixpanel.revenue"]}},
+            "",
+            "agree: no event with order_id arrives at two destinations",
+        ),
+        ({"required": {"event": "Paid", "at": {"hook": ["revenue"]}}}, "", ""),
+        ({"required": {"event": "Payd", "at": {"hook": ["revenue"]}}}, "Did you mean 'Paid'?", ""),
+        ({"required": {"event": "Refund", "at": {"hook": ["x"]}}}, "", "required: no 'Refund' event arrives at hook"),
+        ({"nothing_lost": {"destinations": ["mixpanel"]}}, "cannot be checked: what is lost is only known with", ""),
+        ({"nothing_lost": {}}, "", "nothing_lost: what is lost is only known with simulated destinations"),
+    ],
+)
+def test_a_policy_that_checks_nothing_is_reported(policy: dict[str, Any], breach: str, unchecked: str) -> None:
+    """It would hold for any event: after a typing mistake, or without what it needs."""
+    workspace = Workspace.loads(WORKSPACE)
+    for result in (
+        replay(paid(1, 5, 6), workspace, policies=Policies.of([policy])),
+        compare(paid(1, 5, 6), workspace, workspace, policies=Policies.of([policy])),
+    ):
+        assert bool(result.policy_breaches) is bool(breach)
+        assert breach in repr(result)
+        assert [unchecked in text for text in result.unchecked] == [True] * bool(unchecked)
+
+
+def test_losses_are_checked_if_their_destination_is_simulated() -> None:
+    workspace = Workspace.loads(WORKSPACE.replace("type: MP,", "type: MP, simulate: simulated,"))
+    policies = Policies.of([{"nothing_lost": {"destinations": ["mixpanel"]}}])
+
+    assert replay(paid(1, 5), workspace, policies=policies).policy_breaches
+    assert not replay(paid(1, 5), workspace, policies=policies, stages=Stages(send_to_destination=True)).policy_breaches
 
 
 def test_a_query_never_sees_a_secret() -> None:

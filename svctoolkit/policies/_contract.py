@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from enum import IntEnum
 from typing import TypeAlias
 
 from svctoolkit.json_types import Json
@@ -38,6 +39,45 @@ Screen: TypeAlias = Callable[[Sequence[Mapping[str, Json]], Mapping[str, Sent]],
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """All events of a run together.
+
+    `tables` has what was sent, `delivered` the numbers of delivered events by day, destination and event, also of
+    earlier runs; `days` are those of this run. `is_complete` is false for a few events of a test, in which a member
+    may be missing. `names` are those of the events, `simulated` whether the losses of a destination (by key) are known.
+    Checks add to `unchecked` what they could not decide.
+    """
+
+    tables: Tables
+    delivered: Mapping[tuple[date, str, str], int] = field(default_factory=dict)
+    days: Sequence[date] = ()
+    is_complete: bool = True
+    names: Collection[str] = ()
+    simulated: Mapping[str, bool] = field(default_factory=dict)
+    unchecked: list[str] = field(default_factory=list)
+
+
+class Reach(IntEnum):
+    """How far a check has got with an event: not at all, as far as what it is about, or to a result."""
+
+    NOTHING = 0
+    EVENT = 1
+    VALUES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Shows that a policy has checked something: one with a misspelt name would hold for any event.
+
+    `reach` is how far the check gets with an event and what arrived of it. `doubts` yields what to report of a run in
+    which it got this far.
+    """
+
+    reach: Callable[[Mapping[str, Json], Sequence[Arrival]], Reach]
+    doubts: Callable[[Reach, Whole], Iterator[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
 class ScreenedCheck:
     """Checks one event, and searches many at once for those that need the check: nearly all events keep policies.
 
@@ -47,22 +87,7 @@ class ScreenedCheck:
     check: Check
     screen: Screen
     early: Callable[[str, Sent], None] = lambda _destination, _sent: None
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """All events of a run together.
-
-    `tables` has what was sent, `delivered` the numbers of delivered events by day, destination and event, also of
-    earlier runs; `days` are those of this run. `is_complete` is false for a few events of a test, in which a member
-    may be missing. Checks add to `unchecked` what they could not decide.
-    """
-
-    tables: Tables
-    delivered: Mapping[tuple[date, str, str], int] = field(default_factory=dict)
-    days: Sequence[date] = ()
-    is_complete: bool = True
-    unchecked: list[str] = field(default_factory=list)
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, slots=True)

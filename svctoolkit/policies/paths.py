@@ -34,10 +34,13 @@ def named_leaves(
 ) -> Iterator[tuple[Path, str, str, Json]]:
     """Yield the path, name, owner and value of each leaf that is a text or a number; texts that are JSON are opened.
 
-    `name` is the member that contains the value, `owner` the enclosing one. Numbers as names do not count.
+    Names of members that may be e-mail addresses are values of their object. `name` is the member that contains the
+    value, `owner` the enclosing one. Numbers as names do not count.
     """
     if isinstance(value, Mapping):
         for key, inner in value.items():
+            if "@" in key or "%40" in key:
+                yield path, name, owner, key
             names = (name, owner) if key.isdigit() else (key, name)
             if type(inner) in LEAVES and not (type(inner) is str and inner[:1] in _OPENING):
                 if inner is not None and inner != "":
@@ -64,8 +67,10 @@ def emails_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, str, str, st
     pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in pairs:
         kind = type(inner)
+        if type(step) is str and ("@" in step or "%40" in step):
+            yield path, "", "", step
         if kind is str:
-            if "@" in inner or "%40" in inner or (inner[:1] in _OPENING and "\\" in inner):
+            if "@" in inner or "%40" in inner or "%2540" in inner or (inner[:1] in _OPENING and "\\" in inner):
                 yield from _emails_in_text(inner, (*path, step))
         elif kind not in LEAVES and inner:
             yield from emails_in(inner, (*path, step))
@@ -81,9 +86,14 @@ def _emails_in_text(text: str, path: Path) -> Iterator[tuple[Path, str, str, str
 
 
 def ends_with(path: str, steps: str) -> bool:
-    """Return whether a path ends with these steps; indexes do not count."""
+    """Return whether a path ends with these steps; indexes (`*`) do not count, in neither of them."""
     plain = path.replace(".*", "")
-    return plain == steps or plain.endswith(f".{steps}")
+    return f".{plain}".endswith(f".{without_indexes(steps)}")
+
+
+def without_indexes(steps: str) -> str:
+    """Return a place as policies search it: users copy places from reports, with `*` for indexes."""
+    return steps.replace(".*", "")
 
 
 def values_at(arrival: Arrival, steps: str) -> list[tuple[str, Json]]:
@@ -91,9 +101,24 @@ def values_at(arrival: Arrival, steps: str) -> list[tuple[str, Json]]:
     names = tuple(steps.split("."))
     if arrival.lacks(names[-1]):
         return []
+    return [each for payload in arrival.payloads for each in _values_in(payload, names)]
+
+
+def first_values(arrival: Arrival, steps: str) -> tuple[str, list[Json]]:
+    """Return the first path that ends with these steps, and its values in its payload: those of a list are several.
+
+    Without any, the steps and no values.
+    """
+    names = tuple(steps.split("."))
+    for payload in () if arrival.lacks(names[-1]) else arrival.payloads:
+        if found := _values_in(payload, names):
+            return found[0][0], [value for path, value in found if path == found[0][0]]
+    return steps, []
+
+
+def _values_in(payload: Json, names: tuple[str, ...]) -> list[tuple[str, Json]]:
     found: list[tuple[tuple[str, ...], Json]] = []
-    for payload in arrival.payloads:
-        _collect(payload, (), names[-1], found)
+    _collect(payload, (), names[-1], found)
     plain = ((tuple(step for step in path if step != "*"), path, value) for path, value in found)
     return [(dotted_path(path), value) for steps_of, path, value in plain if steps_of[-len(names) :] == names]
 
@@ -121,8 +146,34 @@ def _collect(value: Json, path: tuple[str, ...], last: str, found: list[tuple[tu
 
 
 def has_value(arrival: Arrival, steps: str) -> bool:
-    """Return whether a value at these steps is neither null nor an empty text."""
+    """Return whether a value at these steps is neither null nor an empty text, and so in each element of a list.
+
+    Only lists that the steps name: `items.id` is about each item, `id` is not.
+    """
     scalar = arrival.scalar(steps)
     if scalar:
         return not is_nothing(scalar)
-    return any(value not in (None, "") for _, value in values_at(arrival, steps))
+    if not any(value not in (None, "") for _, value in values_at(arrival, steps)):
+        return False
+    names = steps.split(".")
+    return len(names) < 2 or all(_each_has(payload, (), names) for payload in arrival.opened)
+
+
+def _each_has(value: Json, path: tuple[str, ...], names: Sequence[str]) -> bool:
+    """Return whether all objects in lists at the first of these names have a value at the others."""
+    if isinstance(value, Mapping):
+        return all(_each_has(inner, (*path, key), names) for key, inner in value.items())
+    if not isinstance(value, list):
+        return True
+    named = (at for at in range(1, len(names)) if path[-at:] == tuple(names[:at]))
+    return all(_has(element, names[at:]) for at in named for element in value if isinstance(element, Mapping)) and all(
+        _each_has(element, path, names) for element in value
+    )
+
+
+def _has(value: Json, names: Sequence[str]) -> bool:
+    if isinstance(value, list):
+        return all(_has(element, names) for element in value)
+    if not names:
+        return value is not None and value != ""
+    return isinstance(value, Mapping) and _has(value.get(names[0]), names[1:])

@@ -12,7 +12,7 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Check, Finding, ScreenedCheck, Whole, WholeCheck
+from svctoolkit.policies._contract import Check, Finding, Proof, Reach, ScreenedCheck, Whole, WholeCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.breach import PolicyBreach, Severity
 from svctoolkit.policies.kinds import KINDS
@@ -195,6 +195,40 @@ class Policies:
                 for breach in self._broken(policy, events[position], arrivals):
                     yield position, breach
 
+    def prove(
+        self, events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent], reached: Mapping[str, int]
+    ) -> dict[str, int]:
+        """Return how far checks get with the events of a batch, for `check_reach`.
+
+        `reached` is how far they got with earlier events: the first event of its kind is enough.
+        """
+        furthest = dict[str, int]()
+        for number, proof in self._proofs:
+            far = reached.get(number, Reach.NOTHING)
+            for position, event in enumerate(events):
+                if far == Reach.VALUES:
+                    break
+                arrivals = [arrival for of in sent.values() if (arrival := of.arrival(position)) is not None]
+                far = max(far, proof.reach(event, arrivals))
+            furthest[number] = far
+        return furthest
+
+    @property
+    def _proofs(self) -> list[tuple[str, Proof]]:
+        checks = ((str(number), one.check) for number, one in enumerate(self._policies))
+        return [(n, check.proof) for n, check in checks if isinstance(check, ScreenedCheck) and check.proof is not None]
+
+    def check_reach(self, reached: Mapping[str, int], whole: Whole) -> Iterator[tuple[PolicyBreach, Finding]]:
+        """Yield the policies that cannot have found anything in a run, as `check_whole` does.
+
+        `reached` has the largest numbers that `prove` returned.
+        """
+        for number, proof in self._proofs:
+            policy = self._policies[int(number)]
+            for finding in proof.doubts(Reach(reached.get(number, Reach.NOTHING)), whole):
+                if not self._is_accepted(policy, finding, finding.event):
+                    yield _breach(policy, finding, finding.event, finding.event_id), finding
+
     def search(self, destination: str, sent: Sent) -> None:
         """Search what was sent to a destination for `check_batch`: right after the mapping, this is much faster."""
         for policy in self._policies:
@@ -289,7 +323,9 @@ def _placed(flaws: Sequence[_Flaw], workspace: Workspace) -> list[Problem]:
     return [Problem(f"{'.'.join(map(str, flaw.path))}: {flaw.text}", where) for flaw in flaws]
 
 
-def _breach(policy: _Policy, finding: Finding, event: str, event_id: str, mask: Callable[[Json], Json]) -> PolicyBreach:
+def _breach(
+    policy: _Policy, finding: Finding, event: str, event_id: str, mask: Callable[[Json], Json] = lambda value: value
+) -> PolicyBreach:
     return PolicyBreach(
         policy=policy.name,
         kind=policy.kind,

@@ -218,7 +218,9 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
             tables.add(sent)
     else:
         members, tables, job = _run_input(events, job, options)
-    unchecked = check_whole(policies, members["tally"], tables, options["history"])
+    is_complete = bool(members["complete"]) and job.sample == 1
+    simulated = {key: job.simulates(key) for key in job.destinations}
+    unchecked = check_whole(policies, members["tally"], tables, options["history"], simulated, is_complete=is_complete)
     if not is_collection(events) and not isinstance(events, Iterator) and members["complete"]:
         reader = Reader(events, options["columns"])
         trace_breaches(job, reader, members["tally"].groups, policies)

@@ -7,9 +7,9 @@ from typing import Any
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
+from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
 from svctoolkit.policies.arrivals import Arrival, Sent
-from svctoolkit.policies.paths import has_value, values_at
+from svctoolkit.policies.paths import first_values, has_value, values_at, without_indexes
 from svctoolkit.policies.shares import share
 
 
@@ -26,11 +26,8 @@ def make(options: Json) -> ScreenedCheck:
             return
         if on is not None and not has_value(Arrival("", [event]), on):
             return
-        found = []
-        for arrival, steps in wanted:
-            values = values_at(arrival, steps)
-            found.append((arrival.destination, *(values[0] if values else (steps, None))))
-        if any(value is not None for _, _, value in found):
+        found = [(arrival.destination, *first_values(arrival, steps)) for arrival, steps in wanted]
+        if any(value is not None for _, _, values in found for value in values):
             yield from _differences(found, tolerance)
 
     def screen(events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
@@ -44,7 +41,24 @@ def make(options: Json) -> ScreenedCheck:
             if destination == key:
                 sent.search(steps)
 
-    return ScreenedCheck(check, screen, early)
+    def reach(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Reach:
+        by_key = {arrival.destination: arrival for arrival in arrivals}
+        wanted = [(by_key[destination], steps) for destination, steps in places if destination in by_key]
+        if len(wanted) < 2 or (on is not None and not has_value(Arrival("", [event]), on)):
+            return Reach.NOTHING
+        return Reach.VALUES if any(values_at(arrival, steps) for arrival, steps in wanted) else Reach.EVENT
+
+    def doubts(reached: Reach, whole: Whole) -> Iterator[Finding]:
+        named = " and ".join(f"{destination}.{steps}" for destination, steps in places)
+        if reached == Reach.EVENT and on is not None:
+            yield Finding(*places[0], f"is in none of the events with {on}, so nothing was compared")
+        elif reached == Reach.EVENT:  # on a day without orders, no event has a revenue
+            whole.unchecked.append(f"agree: no event has {named}, so nothing was compared")
+        elif reached == Reach.NOTHING:
+            with_member = f" with {on}" if on is not None else ""
+            whole.unchecked.append(f"agree: no event{with_member} arrives at two destinations of {named}")
+
+    return ScreenedCheck(check, screen, early, Proof(reach, doubts))
 
 
 def _are_alike_numbers(scalars: Sequence[bytes], tolerance: float) -> bool:
@@ -56,12 +70,16 @@ def _are_alike_numbers(scalars: Sequence[bytes], tolerance: float) -> bool:
     return all(_is_close(first, other, tolerance) for other in others)
 
 
-def _differences(found: Sequence[tuple[str, str, Json]], tolerance: float) -> Iterator[Finding]:
-    first, *others = found
-    for destination, path, value in others:
-        if not _alike(first[2], value, tolerance):
-            text = f"is {_text(value)}, but {first[0]} has {_text(first[2])}"
-            yield Finding(destination, path, text, value)
+def _differences(found: Sequence[tuple[str, str, Sequence[Json]]], tolerance: float) -> Iterator[Finding]:
+    (first, _, wanted), *others = found
+    for destination, path, values in others:
+        if len(values) != len(wanted) and values and wanted:
+            yield Finding(destination, path, f"{_count(values)}, but {first} {_count(wanted)}")
+            continue
+        for one, other in zip(wanted or [None], values or [None], strict=False):
+            if not _alike(one, other, tolerance):
+                yield Finding(destination, path, f"is {_text(other)}, but {first} has {_text(one)}", other)
+                break
 
 
 def _alike(one: Any, other: Any, tolerance: float) -> bool:
@@ -89,11 +107,15 @@ def _text(value: Any) -> str:
     return "missing" if value is None else repr(value) if isinstance(value, str) else str(value)
 
 
+def _count(values: Sequence[Json]) -> str:
+    return "has 1 value" if len(values) == 1 else f"has {len(values)} values"
+
+
 def _place(text: str) -> tuple[str, str]:
     destination, _, steps = text.partition(".")
     if not steps:
         raise ConfigError(f"{text!r} is not a value. Write destination.path, such as ga4.params.value")
-    return destination, steps
+    return destination, without_indexes(steps)
 
 
 kind = PolicyKind(

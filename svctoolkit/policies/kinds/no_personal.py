@@ -25,7 +25,6 @@ _WORDS: Final[Mapping[str, str]] = {
 _CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){13,18}(?![\w-])")
 # Visa, Mastercard, American Express, Diners Club, Discover and UnionPay: other numbers have valid check digits, too.
 _ISSUED = re.compile(r"4\d{15}(?:\d{3})?|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|6\d{15,18}")
-_NOT_DATA = (("endpoint",), ("headers",))
 _FORMS: Final = frozenset({"email", "phone", "card"})  # the kinds of which every value has a form
 
 
@@ -63,7 +62,7 @@ def _findings(destination: str, payload: Json, kinds: Collection[str]) -> Iterat
     have_forms, only_emails = _FORMS.issuperset(kinds), list(kinds) == ["email"]
     # Few values look like anything: the others need no closer look.
     for path, name, owner, value in emails_in(payload) if only_emails else named_leaves(payload):
-        if path[:1] in _NOT_DATA or isinstance(value, bool):
+        if isinstance(value, bool):
             continue
         text = str(value)
         if have_forms and not (personal.may_be_personal(text, name, owner) or (len(text) > 13 and _CARD.search(text))):

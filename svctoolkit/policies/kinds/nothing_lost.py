@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
+from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
 from svctoolkit.policies.arrivals import Arrival, Sent
+
+_NOT_SIMULATED: Final = "what is lost is only known with simulated destinations, see --simulate"
 
 
 def make(options: Json) -> ScreenedCheck:
@@ -23,7 +26,17 @@ def make(options: Json) -> ScreenedCheck:
         for of in sent.values():
             yield from (position for position, losses in enumerate(of.losses) if losses)
 
-    return ScreenedCheck(check, screen)
+    def reach(_event: Mapping[str, Json], _arrivals: Sequence[Arrival]) -> Reach:
+        return Reach.VALUES  # which destinations are simulated does not depend on events
+
+    def doubts(_reached: Reach, whole: Whole) -> Iterator[Finding]:
+        for key in destinations or ():
+            if not whole.simulated.get(key, True):
+                yield Finding(key, "", f"cannot be checked: {_NOT_SIMULATED}")
+        if destinations is None and not any(whole.simulated.values()):
+            whole.unchecked.append(f"nothing_lost: {_NOT_SIMULATED}")
+
+    return ScreenedCheck(check, screen, proof=Proof(reach, doubts))
 
 
 kind = PolicyKind(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from svctoolkit.errors import did_you_mean
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
+from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
 from svctoolkit.policies.arrivals import Arrival, Sent
-from svctoolkit.policies.paths import has_value
+from svctoolkit.policies.paths import has_value, without_indexes
 from svctoolkit.policies.scalars import is_nothing
 
 
 def make(options: Json) -> ScreenedCheck:
     """Return the check. A value that is null or an empty text is missing, too."""
-    name, at = options.get("event"), options["at"]
+    name = options.get("event")
+    at = {key: [*map(without_indexes, places)] for key, places in options["at"].items()}
 
     def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         if name is not None and Event(event).name != name:
@@ -36,7 +38,22 @@ def make(options: Json) -> ScreenedCheck:
         for steps in at.get(key, ()):
             sent.search(steps)
 
-    return ScreenedCheck(check, screen, early)
+    def reach(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Reach:
+        is_meant = name is None or Event(event).name == name
+        return Reach.VALUES if is_meant and any(arrival.destination in at for arrival in arrivals) else Reach.NOTHING
+
+    def doubts(reached: Reach, whole: Whole) -> Iterator[Finding]:
+        where = ", ".join(at)
+        if reached == Reach.VALUES:
+            return
+        if name is not None and name not in whole.names and (near := did_you_mean(name, whole.names)):
+            yield Finding(next(iter(at)), "", f"cannot be checked: none of the events is called {name!r}.{near}")
+        else:
+            whole.unchecked.append(
+                f"required: no {f'{name!r} event' if name is not None else 'event'} arrives at {where}"
+            )
+
+    return ScreenedCheck(check, screen, early, Proof(reach, doubts))
 
 
 kind = PolicyKind(

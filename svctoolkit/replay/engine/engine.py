@@ -84,6 +84,12 @@ class Job:
         reads = len(self.sides) > 1 or self.rows or self.policies or self.history or self.sample != 1
         return not reads and self.stages == TEXT_STAGES
 
+    def simulates(self, destination: str) -> bool:
+        """Return whether what a destination (by key) loses is known on the later side."""
+        side = self.sides[-1]
+        of = side.destinations.get(destination)
+        return self.stages.send_to_destination and of is not None and side.simulation_level(of) != "answers"
+
 
 @dataclass(frozen=True)
 class Batch:

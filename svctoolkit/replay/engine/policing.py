@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -49,11 +50,13 @@ class Police:
                 for record, payloads in zip(records, sent.payloads, strict=True):
                     self._sheets.add(record.event, record.place, destination, payloads, mask)
         broken: dict[tuple[int, str, str], None] = {}
-        for position, breach in self._policies.check_batch([record.event for record in records], self._sent):
+        events = [record.event for record in records]
+        for position, breach in self._policies.check_batch(events, self._sent):
             self._add(records[position], breach)
             broken[position, breach.policy, breach.destination] = None
         for _, policy, destination in broken:
             self._book.sum.breach(policy, destination)
+        self._book.sum.reach(self._policies.prove(events, self._sent, self._book.sum.tally.reached))
         self._sent.clear()
 
     def finish(self) -> list[bytes]:
@@ -89,14 +92,24 @@ def _sent_of(results: Sequence[EventResult]) -> list[Payload]:
     ]
 
 
-def check_whole(policies: Policies, tally: Tally, tables: Tables, history: Path | str | None) -> list[str]:
+def check_whole(
+    policies: Policies,
+    tally: Tally,
+    tables: Tables,
+    history: Path | str | None,
+    simulated: Mapping[str, bool],
+    *,
+    is_complete: bool,
+) -> list[str]:
     """Add the breaches of policies about all events together to the groups and counts of a run.
 
-    Return what could not be checked.
+    `simulated` is whether a destination is simulated, `is_complete` whether all events were run: a policy that has
+    checked nothing then never will. Return what could not be checked.
     """
-    whole = _whole(tally, tables, history if policies.needs_history else None)
+    whole = _whole(tally, tables, history if policies.needs_history else None, simulated)
     groups = {group.key: group for group in tally.groups}
-    for key, breach, finding in _found(policies, whole):
+    doubts = policies.check_reach(tally.reached, whole) if is_complete else ()
+    for key, breach, finding in chain(_found(policies.check_whole(whole)), _found(doubts)):
         if key not in groups:
             tally.groups = [*tally.groups, groups.setdefault(key, Group(*key))]
         example = [Example(finding.place, breach.event_id, after=breach.text)] if finding.place else []
@@ -120,20 +133,22 @@ def places_of_queries(policies: Policies, sent: Sequence[bytes]) -> dict[_Key, s
     tables, places = Tables(policies.reads), dict[_Key, set[str]]()
     for rows in sent:
         tables.add(rows)
-    for key, _, finding in _found(policies, Whole(tables)):
+    for key, _, finding in _found(policies.check_whole(Whole(tables))):
         places.setdefault(key, set()).add(finding.place)
     return places
 
 
-def _found(policies: Policies, whole: Whole) -> Iterator[tuple[_Key, PolicyBreach, Finding]]:
+def _found(breaches: Iterable[tuple[PolicyBreach, Finding]]) -> Iterator[tuple[_Key, PolicyBreach, Finding]]:
     """Yield the breaches of policies about all events together, with the keys of their groups."""
-    for breach, finding in policies.check_whole(whole):
+    for breach, finding in breaches:
         alike = text_template(breach.text) if breach.event_id else breach.text
         yield (breach.destination, "breach", breach.path, breach.policy, alike), breach, finding
 
 
-def _whole(tally: Tally, tables: Tables, history: Path | str | None) -> Whole:
+def _whole(tally: Tally, tables: Tables, history: Path | str | None, simulated: Mapping[str, bool]) -> Whole:
+    names = {flow.event for flow in tally.flows} | {shift.event for shift in tally.shifts}
     if history is None:
-        return Whole(tables)
+        return Whole(tables, names=names, simulated=simulated)
     own = History(tally.history)
-    return Whole(tables, History.load(history).merge(own).delivered(), own.all_days())
+    delivered = History.load(history).merge(own).delivered()
+    return Whole(tables, delivered, own.all_days(), names=names, simulated=simulated)

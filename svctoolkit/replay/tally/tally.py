@@ -191,7 +191,8 @@ class Tally(msgspec.Struct):
     comparison that a simulated destination newly loses and that newly fail or are newly delivered (others are in
     groups). `personal` counts the events with new personal data, by destination and kind. `accepted` counts those
     that an entry of a list of accepted differences covers, by destination and number of the entry. `policies`
-    counts the events that break a policy, by its name and destination. `strata` are the shapes of a sample; those
+    counts the events that break a policy, by its name and destination; `reached` is how far their checks got (see
+    `svctoolkit.policies.Policies.prove`). `strata` are the shapes of a sample; those
     after the first 2,000 are counted as one. `seconds` is the time of each step, over all processes. `lost` counts
     what simulated destinations lose. `history` has the counts for a history, one part for each input. `flows`
     counts the events of a replay by source, name, stage, destination and fate, `shifts` those of a comparison by
@@ -217,6 +218,7 @@ class Tally(msgspec.Struct):
     newly_lost: dict[str, int] = {}
     accepted: dict[str, dict[str, int]] = {}
     policies: dict[str, dict[str, int]] = {}
+    reached: dict[str, int] = {}
     seconds: dict[str, float] = {}
     strata: dict[str, Stratum] = {}
     lost: list[LossCount] = []
@@ -287,6 +289,11 @@ class Sum:
         """Count an event that breaks a policy."""
         _add_counts(self.tally.policies, {policy: {destination: 1}})
 
+    def reach(self, reached: Mapping[str, int]) -> None:
+        """Record how far the checks of policies got."""
+        for policy, far in reached.items():
+            self.tally.reached[policy] = max(far, self.tally.reached.get(policy, 0))
+
     def accept(self, destination: str, number: int) -> None:
         """Count an event with a difference that is accepted."""
         _add_counts(self.tally.accepted, {destination: {str(number): 1}})
@@ -334,6 +341,7 @@ class Sum:
         _add_counts(mine.personal, tally.personal)
         _add_counts(mine.accepted, tally.accepted)
         _add_counts(mine.policies, tally.policies)
+        self.reach(tally.reached)
         mine.lossy = add_counts(mine.lossy, tally.lossy)
         mine.newly_lost = add_counts(mine.newly_lost, tally.newly_lost)
         for step, spent in tally.seconds.items():
