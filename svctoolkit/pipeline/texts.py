@@ -1,7 +1,7 @@
 """Run events that stay JSON text, for a caller that only wants their outcomes.
 
 The text of an event goes to the user's code and comes back as text. It is decoded only if the outcome is anything else
-than one event that the destination is sent.
+than one event that the destination is sent. What comes back is decoded once for all mappings that read it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from typing import TypeAlias
 
 from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
+from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.fates import DELIVERED, Passage, fate_of, fates_before
 from svctoolkit.pipeline.progress import enter
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.rules import needs_all
 from svctoolkit.pipeline.run import run_many
-from svctoolkit.pipeline.stages import user_transform
+from svctoolkit.pipeline.stages import dest_transform, user_transform
 from svctoolkit.pipeline.stages.stages import Stages
+from svctoolkit.results import EventResult
 from svctoolkit.transformations import JsonEvents, Output
 from svctoolkit.workspace import Source
 
@@ -30,10 +32,9 @@ _DELIVERED = Passage(DELIVERED)
 
 
 def can_stay_text(route: Route) -> bool:
-    """Whether `pass_texts` can run events to a destination: it has user code in a sandbox, and sends whole events."""
-    if route.mapping is None or route.code is None or route.runs_function or route.shares:
-        return False
-    return route.mapping.judges_text and not needs_all(route.destination)
+    """Whether `pass_texts` can run events to a destination: it has a mapping, and user code in a sandbox."""
+    in_sandbox = route.code is not None and not route.runs_function
+    return in_sandbox and route.mapping is not None and not needs_all(route.destination)
 
 
 def pass_texts(
@@ -60,13 +61,36 @@ def pass_texts(
     with timer("user_transform"):
         outputs = user_transform.run(going, route, source, [heads[place] for place in places]) or ()
     enter("dest_transform")
+    sends_text = route.mapping.sends if route.mapping is not None and route.mapping.judges_text else _not_judged
     with timer("dest_transform"):
         for place, output in zip(places, outputs, strict=True):
-            if output.text and route.mapping is not None and route.mapping.sends(output.text):
+            if output.text and sends_text(output.text):
                 passages[place] = _DELIVERED
+                continue
+            output, context = output.decoded(), context_of(place)
+            if len(output.events) == 1 and not output.losses:  # as nearly always
+                passages[place] = _map_one(events, place, output, route, context)
             else:
-                passages[place] = _pass_one(events[place], output.decoded(), route, sender, context_of(place), source)
+                passages[place] = _pass_one(events[place], output, route, sender, context, source)
     return passages
+
+
+def _not_judged(_text: bytes) -> bool:
+    return False
+
+
+def _map_one(events: JsonEvents, place: int, output: Output, route: Route, context: Context) -> Passage:
+    """Return the passage of an event from which the user's code made one event. Nothing is kept of delivered ones."""
+    (event,), refusal = output.events, None
+    try:
+        if dest_transform.sends(event, route, context):
+            return _DELIVERED
+    except MappingError as error:
+        refusal = error.refusal
+    result = EventResult(events[place], event, [], logs=output.logs, masker=route.masker)
+    if refusal is not None:
+        result.refuse(refusal)
+    return Passage(fate_of([result], route, STAGES), [result])
 
 
 def _pass_one(

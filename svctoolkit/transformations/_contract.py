@@ -58,6 +58,7 @@ class Output(Displayed, msgspec.Struct, frozen=True):
     `by_metadata`: the call has read metadata, or may have, so other metadata may lead to another outcome.
     `losses` has, for each of `events`, the values that JSON could not represent; it is empty if there are none at all.
     `text` is the JSON of the only event, which is then not in `events`: only for events that are given as `JsonEvents`.
+    `whole` is what `decoded` has returned.
     """
 
     events: tuple[dict[str, Any], ...] = ()
@@ -67,11 +68,17 @@ class Output(Displayed, msgspec.Struct, frozen=True):
     by_metadata: bool = False
     losses: tuple[tuple[CodeLoss, ...], ...] = ()
     text: bytes = b""
+    whole: Output | None = None
 
     def decoded(self) -> Output:
-        """Return the same outcome with its event in `events`."""
+        """Return the same outcome with its event in `events`; destinations that share the output share this one."""
         if not self.text:
             return self
+        if self.whole is None:
+            msgspec.structs.force_setattr(self, "whole", self._decode())
+        return self.whole or self
+
+    def _decode(self) -> Output:
         try:
             return msgspec.structs.replace(self, events=(_DECODE(self.text),), text=b"")
         except (msgspec.DecodeError, UnicodeDecodeError):  # not from V8

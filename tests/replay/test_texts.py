@@ -43,10 +43,21 @@ NAMES = ('"type"', '"event"', '"header"', '"fullPath"', '"appendPath"', '"integr
 # fmt: on
 NESTED = ("[]", "{}", '[{"a": [1, null]}]', '{"a": 1, "a": 2}', "[" * 210 + "]" * 210)
 VALUES = (*NUMBERS, *TEXTS, *NESTED, "null", "true")
+#: Next to a webhook, which is judged by text: types that share requests or not, read the clock, and refuse events.
+OTHERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("WEBHOOK", {"webhookUrl": "https://hook.example/in/{{ event.properties.a || 'x' }}"}),
+    ("GA4", {"apiSecret": "s3cret-9", "measurementId": "G-1", "typesOfClient": "gtag"}),
+    ("FACEBOOK_PIXEL", {"pixelId": "p-1", "accessToken": "s3cret-9"}),
+    ("BRAZE", {"restApiKey": "s3cret-9", "dataCenter": "EU-01", "supportDedup": True}),
+    ("KLAVIYO", {"privateApiKey": "s3cret-9", "publicApiKey": "p-1", "apiVersion": "v2"}),
+    ("CUSTOMERIO", {"siteID": "s-1", "apiKey": "s3cret-9"}),
+    ("SLACK", {"webhookUrl": "https://hooks.slack.com/services/s3cret-9"}),
+)
 BLOCKS = (
     '"context": {"app": {"version": "2"}}',
     '"integrations": {"All": false}',
     '"timestamp": "2026-11-20T10:00:00Z"',
+    '"userId": "u-1", "anonymousId": "a-1"',
 )
 
 
@@ -66,7 +77,7 @@ def lines() -> st.SearchStrategy[str]:
     return event | st.sampled_from(["", "[]", "{", "null", '{"type": "track"}', "\ufeff{}"])
 
 
-def shop(statement: str, config: dict[str, Any]) -> Workspace:
+def shop(statement: str, config: dict[str, Any], *others: tuple[str, dict[str, Any]]) -> Workspace:
     workspace = Workspace("shop")
     workspace.transformation(
         "code", language="javascript", code=f"export function transformEvent(e, about) {{ {statement} }}"
@@ -74,6 +85,8 @@ def shop(statement: str, config: dict[str, Any]) -> Workspace:
     workspace.destination(
         "hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in", **config}, transformation="code"
     )
+    for type, of_other in others:
+        workspace.destination(type.lower() + "-2", type, config=of_other, transformation="code")
     return workspace
 
 
@@ -93,12 +106,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     st.lists(lines(), min_size=1, max_size=12),
     st.sampled_from(STATEMENTS),
     st.sampled_from([{}, {}, {"webhookMethod": "GET"}, {"headers": [{"from": "x-key", "to": "s3cret-9"}]}]),
+    st.sampled_from(OTHERS),
 )
 def test_results_do_not_depend_on_whether_events_are_decoded(
-    file: Path, written: Sequence[str], statement: str, config: dict[str, Any]
+    file: Path, written: Sequence[str], statement: str, config: dict[str, Any], other: tuple[str, dict[str, Any]]
 ) -> None:
     file.write_bytes("\n".join(written).encode("utf-8", "surrogatepass"))
-    workspace = shop(statement, config)
+    workspace = shop(statement, config, other)
 
     assert told(file, workspace, rows=False) == told(file, workspace, rows=True)
 

@@ -256,8 +256,14 @@ class Side:
         to = self.route(key)
         if to is None or not self._reaches(to, source):
             return None
+        account = account_metadata(self.workspace, to.destination)
+
+        def own(at: int) -> Context:
+            context = context_of(at)
+            return msgspec.structs.replace(context, metadata=account) if account else context
+
         sender = self._sender(transport_of(to, self._transport))
-        return pass_texts(events, heads, to, sender, context_of, self.source(source), repeats, timer)
+        return pass_texts(events, heads, to, sender, own, self.source(source), repeats, timer)
 
     def forget_held(self) -> None:
         """Forget what simulated destinations hold."""
