@@ -190,6 +190,7 @@ def test_calls_in_one_process_leave_nothing_behind(body: str) -> None:
         "(function () { globalThis.n = (globalThis.n ?? 0) + 1 })(); return { n: globalThis['n'] }",
         "const f = (0, eval)('globalThis'); f.n = (f.n ?? 0) + 1; return { n: f.n }",
         "e.__proto__.n = (e.n ?? 0) + 1; return { n: e.n }",
+        "const f = [1].values().map?.((x) => x).return ?? {}; f.n = (f.n ?? 0) + 1; return { n: f.n }",
         "return { n: 1, then: (done) => { log('later'); done({ n: 2 }); e.constructor.n = log(e.constructor.n) ?? 1 } }",
     ],
 )  # fmt: skip
@@ -201,6 +202,41 @@ def test_calls_in_one_realm_leave_nothing_behind(body: str) -> None:
     calls = [[(output.events, output.error, output.logs) for output in loaded.run([{}], [{}])] for _ in range(4)]
     assert all(events for ((events, _, _),) in calls)
     assert calls == [calls[0]] * 4
+
+
+def test_a_call_does_not_see_which_types_an_earlier_call_used() -> None:
+    """`typing` caches `List[Union[int, str]]`, and finds it for the equal `List[Union[str, int]]`, too."""
+    code = (
+        "from typing import List, Union\ndef transformEvent(e, m):\n    if e:\n        List[Union[int, str]]\n"
+        "    return {'n': str(List[Union[str, int]])}"
+    )
+    loaded = transformations.load(code, "python")
+
+    loaded.run([{"first": True}], [{}])
+
+    assert loaded.run([{}], [{}])[0].events == ({"n": "typing.List[typing.Union[str, int]]"},)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "[1].values().map", "''.matchAll(/a/g).filter", "Object.getPrototypeOf(new Map().keys()).take", "Promise.try",
+        "globalThis.Iterator", "RegExp.escape", "Error.isError", "Uint8Array.fromBase64", "Atomics.pause",
+        "globalThis.Float16Array", "new DataView(new ArrayBuffer(8)).getFloat16", "Math.f16round",
+    ],
+)  # fmt: skip
+def test_javascript_lacks_what_rudderstack_lacks(code: str) -> None:
+    """Functions newer than its Node.js are missing: code that calls them would pass here and fail there."""
+    assert run(f"export const transformEvent = () => ({{ type: typeof {code} }})", "javascript", [{}])[0].events == (
+        {"type": "undefined"},
+    )
+
+
+@pytest.mark.parametrize("code", ["/(?i:a)/", "/(?<a>x)|(?<a>y)/"])
+def test_javascript_refuses_patterns_that_rudderstack_refuses(code: str) -> None:
+    """Modifiers and duplicate names of groups in a regular expression are newer, too."""
+    with pytest.raises(TransformationError, match="Invalid"):
+        transformations.load(f"export const transformEvent = (e) => {code}.test(e.name) && e", "javascript")
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import contextlib
 import json
 import sys
 import types
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from re import purge
 from typing import Any
@@ -101,6 +102,8 @@ class Call:
         """Prepare the next call in the same process."""
         self._reset()
         purge()  # a pattern may print a warning when it is compiled
+        for forget in getattr(typing, "_cleanups", ()):  # `Union[int, str]` is also found as `Union[str, int]`
+            forget()
 
     def close(self) -> None:
         """Undo the setup before another program is loaded."""

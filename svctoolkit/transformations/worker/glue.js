@@ -196,6 +196,10 @@
   // newer than the Node.js of RudderStack: code that needs them would fail there
   for (const name of ['AsyncDisposableStack', 'DisposableStack', 'Float16Array', 'Iterator', 'SuppressedError', 'Temporal'])
     delete G[name];
+  // the constructor's prototype is also that of the iterators that the language makes. A helper such as `values().map(f)`
+  // would keep a function, and lead to objects that all calls in a realm share
+  const iterators = getPrototypeOf(getPrototypeOf([].values()));
+  for (const name of ownKeys(iterators)) if (name !== Symbol.iterator) delete iterators[name];
 
   const fields = (metadata) => {
     const all = {};

@@ -24,6 +24,14 @@ _REALMS = 128  # garbage is collected after this number of realms: about 10 MB, 
 _RESULTS = b'{"results"'
 _IDLE_CPU = 0.1  # seconds of processor time that an idle worker may use between two checks
 _LOOKS = 0.2, 30.0  # seconds until the first check, and at most between later ones
+#: Newer than RudderStack's Node.js, 20 to 22, where code with any of these fails. The glue deletes what has no flag
+_TOO_NEW = " ".join(
+    f"--no-js-{name}"
+    for name in (
+        "atomics-pause", "base-64", "error-iserror", "explicit-resource-management", "float16array", "promise-try",
+        "regexp-duplicate-named-groups", "regexp-escape", "regexp-modifiers",
+    )
+)  # fmt: skip
 
 Ask = Callable[[bytes], list[dict[str, Any]]]
 
@@ -48,7 +56,7 @@ class Engine:
         # WebAssembly that compiles in the background would continue after its call. Incremental marking would avoid
         # long pauses, but all of a call's objects become garbage at once, and the steps cost a fifth of all time
         flags = "--single-threaded --no-wasm-async-compilation --no-incremental-marking"
-        flags += f" --max-old-space-size={self._memory >> 20}"
+        flags += f" --max-old-space-size={self._memory >> 20} {_TOO_NEW}"
         self._v8 = v8.V8(config["engine"], flags=flags, without=config["without"])
         self._count = 0
         self._program: bytes = b""

@@ -22,7 +22,8 @@ NAMES = """(function () {
   const deny = new Set(['__proto__', 'callee', 'caller', 'arguments', 'prototype', 'toJSON']);
   for (let of of [{}, [], '', 0, true, 0n, Symbol(), () => 0, function () {}, new Date(0), /x/, new Map(), new Set(),
       new Error(), new TypeError(), new RangeError(), [].values(), new Map().entries(), new Set().values(),
-      ''[Symbol.iterator](), 'a'.matchAll(/a/g), Promise.resolve()])
+      ''[Symbol.iterator](), 'a'.matchAll(/a/g), Promise.resolve(),
+      ...([].values().map ? [[].values().map(() => 0)] : [])])
     for (of = Object.getPrototypeOf(of); of !== null; of = Object.getPrototypeOf(of))
       for (const name of Object.getOwnPropertyNames(of)) {
         const { value } = Object.getOwnPropertyDescriptor(of, name);
