@@ -372,3 +372,44 @@ def test_an_import_that_is_stopped_leaves_no_half_of_a_project(
     assert stopped.returncode == code, stopped.stderr
     assert [path for path in (tmp_path / "shop").rglob("*") if path.is_file()] == []
     assert (tmp_path / "shop").exists() == there
+
+
+#: Runs the program, and sends it Ctrl-C when a scenario opens a snapshot.
+STOPPED_IN_A_SCENARIO = """
+import os, signal, sys
+from svctoolkit.cli import main
+
+sent = []
+
+def stop(event, args):
+    if event == "open" and "__snapshots__" in str(args[0]) and not sent:
+        sent.append(event)
+        os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.addaudithook(stop)
+code = main(sys.argv[1:])
+assert sent
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("command", [["import", "w.json", "-o", "other"], ["run", "shop", "--watch"]])
+def test_ctrl_c_in_a_scenario_ends_the_command(tmp_path: Path, command: list[str]) -> None:
+    """An import ended with an internal error, and `--watch` went on to wait for changes."""
+    export(tmp_path, configuration()).rename(tmp_path / "w.json")
+    import_workspace(tmp_path / "w.json", tmp_path / "shop", environ={})
+
+    stopped = subprocess.run(
+        [sys.executable, "-c", STOPPED_IN_A_SCENARIO, *command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+    assert stopped.returncode == 2, stopped.stderr
+    assert "internal error" not in stopped.stderr
+    assert "interrupted" in stopped.stdout + stopped.stderr
+    assert not (tmp_path / "other").exists()

@@ -98,4 +98,4 @@ def _collect(project: Project, names: Sequence[str]) -> list[runner.Scenario]:
 
 def _run(scenarios: Sequence[runner.Scenario]) -> list[runner.Outcome]:
     with runner.open_planes() as planes:
-        return [notice for notice in runner.run(scenarios, planes) if isinstance(notice, runner.Outcome)]
+        return [*runner.outcomes(scenarios, planes)]

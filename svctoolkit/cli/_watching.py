@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from svctoolkit.cli._command import Exit
 from svctoolkit.errors import ConfigError
 from svctoolkit.inputs import Inputs, recording
 
@@ -62,11 +63,12 @@ class Round:
 def watch(
     args: argparse.Namespace,
     targets: Sequence[str],
-    run: Callable[[Inputs, Round], object],
+    run: Callable[[Inputs, Round], int],
     sleep: Callable[[float], None] = time.sleep,
-) -> None:
-    """Call `run` at once and after each change, until Ctrl-C. It adds what scenarios read to its first argument.
+) -> Exit:
+    """Call `run` at once and after each change, until Ctrl-C, also during a run. Return the exit code.
 
+    `run` returns its exit code, and adds what scenarios read to its first argument.
     Errors in files are printed; the next change is awaited.
     """
     from svctoolkit.cli import _terminal
@@ -76,18 +78,21 @@ def watch(
         current.changed |= changed
         try:
             with recording() as read:
-                run(read, current)
+                code = run(read, current)
         except ConfigError as error:  # a half-edited file: report it and wait for the next change
             # The broken file may be a workspace: keep watching what earlier runs have read from it.
             used.add(read)
             current.fail()
             _terminal.err(str(error))
             continue
+        if code == Exit.INTERRUPTED:
+            return Exit.INTERRUPTED
         if current.is_partial:
             used.add(read)  # the others are not read again
         else:
             used.files, used.listings = read.files, read.listings
         current.complete()
+    return Exit.OK
 
 
 def changes(used: Inputs, targets: Sequence[str], sleep: Callable[[float], None] = time.sleep) -> Iterator[set[Path]]:

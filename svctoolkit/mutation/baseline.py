@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from svctoolkit.mutation.change import Change
-from svctoolkit.runner import Finished, Outcome, Planes, Scenario, run
+from svctoolkit.runner import Outcome, Planes, Scenario, outcomes
 from svctoolkit.runner.suite.dependencies import items_of
 
 
@@ -61,10 +61,7 @@ def measure(scenarios: Sequence[Scenario]) -> Iterator[tuple[Outcome, Mapping[st
     for scenario in scenarios:
         planes = Planes(coverage=True)
         try:
-            for notice in run([scenario], planes):
-                if isinstance(notice, Outcome):
-                    yield notice, planes.lines(unused=False)
-                if isinstance(notice, Finished) and notice.interrupted:
-                    raise KeyboardInterrupt  # which the run of scenarios has turned into a notice
+            for outcome in outcomes([scenario], planes):
+                yield outcome, planes.lines(unused=False)
         finally:
             planes.close()

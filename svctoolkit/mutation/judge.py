@@ -10,7 +10,7 @@ from msgspec import structs
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.effects import Effects, is_opaque
 from svctoolkit.mutation.verdict import Verdict, noticed
-from svctoolkit.runner import Finished, Outcome, Planes, Scenario, Suite, run
+from svctoolkit.runner import Planes, Scenario, Suite, outcomes
 from svctoolkit.workspace import Workspace
 
 #: Kinds of changes whose effect on an event can be computed much faster than by running a scenario.
@@ -46,11 +46,9 @@ def _run(change: Change, scenarios: Sequence[Scenario]) -> Verdict:
     changed = with_change(change, scenarios)
     planes = Planes()
     try:
-        for notice in run(changed, planes, fail_fast=True):
-            if isinstance(notice, Outcome) and not notice.ok:
-                return noticed(change, notice)
-            if isinstance(notice, Finished) and notice.interrupted:
-                raise KeyboardInterrupt  # which the run of scenarios has turned into a notice
+        for outcome in outcomes(changed, planes, fail_fast=True):
+            if not outcome.ok:
+                return noticed(change, outcome)
     finally:
         planes.close()
     return Verdict(change, "unnoticed", reason=_reason(change, len(changed)), is_covered=bool(changed))

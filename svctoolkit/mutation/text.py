@@ -13,7 +13,8 @@ def summary(result: Result) -> str:
     noticed, missed = len(result.noticed), len(result.unnoticed)
     counted = noticed + missed
     what = "1 change" if counted == 1 else f"{counted} changes"
-    line = f"{what}, {noticed} noticed ({result.percent:.0f} %), {missed} not, {_time(result.seconds)}"
+    share = f" ({result.percent:.0f} %)" if counted else ""
+    line = f"{what}, {noticed} noticed{share}, {missed} not, {_time(result.seconds)}"
     return f"{line}; interrupted after {len(result.verdicts)} of {result.total}" if result.interrupted else line
 
 

@@ -199,8 +199,7 @@ def _without_notes() -> Iterator[None]:
 def _run(
     scenarios: Sequence[runner.Scenario], planes: runner.Planes, snapshots: runner.Snapshots | None
 ) -> list[runner.Outcome]:
-    notices = runner.run(scenarios, planes, snapshots=snapshots)
-    return [notice for notice in notices if isinstance(notice, runner.Outcome)]
+    return [*runner.outcomes(scenarios, planes, snapshots=snapshots)]
 
 
 def _unstable(scenarios: Sequence[runner.Scenario], planes: runner.Planes) -> list[runner.Scenario]:

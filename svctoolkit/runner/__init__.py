@@ -25,7 +25,7 @@ from svctoolkit.runner.attempts.known_bugs import judge
 from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcome, Started, StepOutcome
 from svctoolkit.runner.planes.pool import Planes, open_planes
 from svctoolkit.runner.report.reporters import REPORTERS, Output, Reporter
-from svctoolkit.runner.run import run, skip_reason
+from svctoolkit.runner.run import outcomes, run, skip_reason
 from svctoolkit.runner.suite.collect import Loaded, collect, select
 from svctoolkit.runner.suite.format import schema
 from svctoolkit.runner.suite.load import load, loads, suite_of
@@ -91,6 +91,7 @@ __all__ = [
     "load",
     "loads",
     "open_planes",
+    "outcomes",
     "problems",
     "remote_planes",
     "run",

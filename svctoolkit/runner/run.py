@@ -22,7 +22,7 @@ from svctoolkit.runner.suite.model import Scenario
 if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import Collector
 
-__all__ = ["run"]
+__all__ = ["outcomes", "run"]
 
 
 def run(
@@ -70,6 +70,20 @@ def run(
         collector.branches(planes.branches())
         yield Covered(collector.coverage())
     yield Finished(counts, clock() - began, len(scenarios), interrupted)
+
+
+def outcomes(
+    scenarios: Sequence[Scenario], planes: Planes, *, fail_fast: bool = False, snapshots: Snapshots | None = None
+) -> Iterator[Outcome]:
+    """Yield only the outcomes of a run, for callers that cannot use a part of them.
+
+    Raises `KeyboardInterrupt`, which `run` reports in a notice.
+    """
+    for notice in run(scenarios, planes, fail_fast=fail_fast, snapshots=snapshots):
+        if isinstance(notice, Outcome):
+            yield notice
+        elif isinstance(notice, Finished) and notice.interrupted:
+            raise KeyboardInterrupt
 
 
 def _collector(scenarios: Sequence[Scenario]) -> Collector:

@@ -94,8 +94,7 @@ def _run(args: argparse.Namespace) -> int:
         return _once(args, Inputs())
     from svctoolkit.cli._watching import watch
 
-    watch(args, _targets(args), lambda read, current: _once(args, read, current))
-    return Exit.OK
+    return watch(args, _targets(args), lambda read, current: _once(args, read, current))
 
 
 def _check(args: argparse.Namespace) -> None:
