@@ -35,6 +35,7 @@ def post(plane: DataPlane, path: str, body: bytes, **headers: str) -> Answer:
 BOMB = gzip.compress(b'{"batch": [' + b" " * 100_000_000 + b"]}", compresslevel=1)
 LARGE = batch({**EVENT, "properties": {"text": "x" * 4_100_000}})
 GZIP = {"Content-Encoding": "gzip"}
+PAIR = gzip.compress(LARGE[:9]) + gzip.compress(LARGE[9:])
 
 REPLIES: dict[str, tuple[dict[str, str], bytes, int, str]] = {
     "accepted": ({}, batch(EVENT), 200, "ok"),
@@ -58,6 +59,10 @@ REPLIES: dict[str, tuple[dict[str, str], bytes, int, str]] = {
                        "request neither has anonymousId nor userId\n"),
     "too large": ({}, LARGE, 413, "request size exceeds max limit\n"),
     "too large, and bad": ({}, batch({"x": "y" * 4_100_000}), 400, "request neither has anonymousId nor userId\n"),
+    "compressed in two members": (GZIP, gzip.compress(batch(EVENT)[:9]) + gzip.compress(batch(EVENT)[9:]), 200, "ok"),
+    "compressed in too many members": (GZIP, gzip.compress(b"") * 2000, 500, "failed to read body from request\n"),
+    "compressed, and more": (GZIP, gzip.compress(batch(EVENT)) + b"more", 500, "failed to read body from request\n"),
+    "too large, compressed in two members": (GZIP, PAIR, 413, "request size exceeds max limit\n"),
     "too large, compressed": (GZIP, gzip.compress(LARGE), 413, "request size exceeds max limit\n"),
     "gzip bomb": (GZIP, BOMB, 413, "request size exceeds max limit\n"),
     "damaged gzip": (GZIP, b"\x1f\x8bnonsense", 500, "failed to read body from request\n"),

@@ -380,6 +380,21 @@ def test_the_stream_resumes_after_a_given_number(workspace: Workspace) -> None:
         assert "u3" not in by_header
 
 
+def test_a_reader_from_before_a_restart_gets_all_changes_since(workspace: Workspace) -> None:
+    """Its number is larger than the last one; waiting for that would leave the page empty."""
+    with DataPlane(workspace) as plane:
+        plane.send([{**EVENT, "userId": f"u{n}"} for n in range(3)], source="quiet")
+        plane.drain()
+        reader = _stream(plane, "?after=5000")
+        plane.send({**EVENT, "userId": "later"}, source="quiet")
+        plane.drain()
+        plane.stop()
+    (kind, gap), *changes = _frames(_rest(reader))
+
+    assert (kind, gap) == ("missed", {"count": None, "after": 5000, "before": 1})
+    assert [data["userId"] for _, data in changes] == ["u0", "u1", "u2", "later"]
+
+
 def test_a_closed_stream_is_released_at_once(workspace: Workspace) -> None:
     """Even one that was never read: nothing more is sent to it or kept for it."""
     with DataPlane(workspace) as plane:

@@ -265,7 +265,9 @@ FILTER_PARAMETERS = (
 _STREAM = (
     "Server-sent events: received, rejected, delivery, fate, violation, each with a JSON object and a number as `id`. "
     "A reader that is too slow gets an event `missed` with the number of lost changes: `after` is the last "
-    "change that it received, `before` the next one. `/inspect/events` and the other lists have the records."
+    "change that it received, `before` the next one. Numbers start at 1 again when the data plane is restarted: a "
+    "reader with a larger number gets `missed` with the `count` null, and all changes since the start. "
+    "`/inspect/events` and the other lists have the records."
 )
 _AFTER = Parameter(
     "after",

@@ -21,7 +21,8 @@ class ChangeStream(Response):
     """Sends the changes after the number `after`, until the client disconnects or the data plane stops.
 
     A reader that does not read costs nothing: nothing is sent while its connection is full, and all readers share one
-    list of changes. When it reads again, it gets a `missed` event for changes that have left that list.
+    list of changes. When it reads again, it gets a `missed` event for changes that have left that list. A reader whose
+    number is larger than the last one comes from before a restart: it gets a `missed` event and all changes since then.
     """
 
     def __init__(self, engine: Engine, run: str | None, after: int | None) -> None:
@@ -30,6 +31,9 @@ class ChangeStream(Response):
         del self.headers["content-length"]
         self._notifier, self._feed, self._run = engine.notifier, engine.journal.feed, run
         self._after = self._feed.number if after is None else after
+        self._before_restart: int | None = None
+        if self._after > self._feed.number:
+            self._before_restart, self._after = self._after, 0
 
     async def __call__(
         self,
@@ -52,6 +56,8 @@ class ChangeStream(Response):
 
     async def _send_changes(self, send: Send) -> None:
         await send(_part(b": connected\n\n"))
+        if self._before_restart is not None:
+            await send(_part(_missed(None, self._before_restart, 1)))
         while not self._notifier.closed or self._feed.number > self._after:
             if not self._notifier.closed:
                 behind = self._feed.number - self._after >= _AT_ONCE
@@ -68,12 +74,16 @@ class ChangeStream(Response):
         self._after = reading.number
         if not reading.missed:
             return b"".join(reading.frames)
-        missed = {"count": reading.missed, "after": before, "before": before + reading.missed + 1}
-        return b"event: missed\ndata: %s\n\n%s" % (msgspec.json.encode(missed), b"".join(reading.frames))
+        return _missed(reading.missed, before, before + reading.missed + 1) + b"".join(reading.frames)
 
     async def _until_closed(self) -> None:
         await self._notifier.wait_closed()
         await asyncio.sleep(_FAREWELL)
+
+
+def _missed(count: int | None, after: int, before: int) -> bytes:
+    data = msgspec.json.encode({"count": count, "after": after, "before": before})
+    return b"event: missed\ndata: %b\n\n" % data
 
 
 def _part(text: bytes) -> Message:
