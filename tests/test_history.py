@@ -109,6 +109,47 @@ def test_half_of_the_events_is_news(month: History) -> None:
     assert lines(now, month) == ["halved  Order Completed  60 events expected -> 28"]
 
 
+def week_without(*gaps: tuple[int, str], days: int = 7) -> History:
+    """Return the week after the month, without the events of these days; with a name, those of the name."""
+    wanted = [e for e in weeks(6) if "2026-02-02" <= e["timestamp"] < str(MONDAY + timedelta(days=28 + days))]
+    removed = {(str(MONDAY + timedelta(days=28 + day)), name) for day, name in gaps}
+    return collect(e for e in wanted if not {(e["timestamp"][:10], e["event"]), (e["timestamp"][:10], "")} & removed)
+
+
+def test_a_missing_day_is_news(month: History) -> None:
+    """The sum of the week hides it. The first and the last day may not be complete."""
+    assert lines(week_without((2, "")), month) == ["vanished  all events  60 events expected -> 0 (on 2026-02-04)"]
+    two_days = ["vanished  all events  120 events expected -> 0 (on 2 days from 2026-02-04 to 2026-02-05)"]
+    assert lines(week_without((2, ""), (3, "")), month)[:1] == two_days
+    assert lines(week_without((0, ""), (6, "")), month) == []
+
+
+def test_a_day_without_the_events_of_a_name_is_news() -> None:
+    def both(history: list[Event]) -> list[Event]:
+        others = [{**e, "event": "Search", "messageId": f"s{e['messageId']}"} for e in history]
+        return [*history, *others]
+
+    everything = both(list(weeks(5)))
+    before = collect(e for e in everything if e["timestamp"] < "2026-02-02")
+    after = [e for e in everything if e["timestamp"] >= "2026-02-02"]
+    missing = [e for e in after if (e["event"], e["timestamp"][:10]) != ("Search", "2026-02-04")]
+    fewer = [
+        e for n, e in enumerate(after) if n % 4 == 0 or (e["event"], e["timestamp"][:10]) != ("Search", "2026-02-04")
+    ]
+
+    assert lines(collect(missing), before) == ["vanished  Search  60 events expected -> 0 (on 2026-02-04)"]
+    assert lines(collect(fewer), before) == ["halved  Search  60 events expected -> 15 (on 2026-02-04)"]
+
+
+def test_a_channel_whose_versions_have_few_events_is_compared(month: History) -> None:
+    """The other channel has the field: its events are spread over versions, each with too few to be compared."""
+    day = MONDAY + timedelta(days=28)
+    now = [event(day, n, f"2.{n % 3}.0", channel="mobile") for n in range(30)]
+    now += [event(day, n, "2.4.0", productId=f"p{n}") for n in range(30)]
+
+    assert lines(collect(now), month)[0].endswith("product_id  100.0% -> 0.0% of events (since app 2.4.0, web only)")
+
+
 def test_a_field_vanishes_since_a_version_on_the_web(month: History) -> None:
     """The change names its version and channel, although most events of the day are as before."""
     day = MONDAY + timedelta(days=28)

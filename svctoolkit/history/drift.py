@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
+from datetime import date, timedelta
+from itertools import pairwise
 
 from svctoolkit.history.bands import Band, band
 from svctoolkit.history.cells import Cell
@@ -12,6 +13,9 @@ from svctoolkit.history.segments import Segment, segment_of, where
 from svctoolkit.history.shifts import Shift, shifts
 
 _FEWEST = 20  # events of a segment that say anything about a field
+_LONGEST_GAP = 8  # days from one with events to the next: a week without any
+_FEWEST_OF_DAY = 8  # expected events of a single day that is compared
+_DAY_MARGIN = 1.3  # of a single day, compared with that of all days together
 
 
 class _Side:
@@ -32,6 +36,15 @@ class _Side:
                     counts[day] = counts.get(day, 0) + cell.events
         return counts
 
+    def pooled(self) -> dict[Segment, list[Cell]]:
+        """The cells by segment; segments with too few events are one of their platform."""
+        pools: dict[Segment, list[Cell]] = {}
+        for segment, cells in self.by_segment.items():
+            is_small = sum(cell.examined for cell in cells) < _FEWEST
+            key = Segment(segment.platform, "", "") if is_small else segment
+            pools.setdefault(key, []).extend(cells)
+        return pools
+
     def platform(self, name: str) -> list[Cell]:
         """The cells of a platform; those of all if it has too few events."""
         cells = [cell for segment, of in self.by_segment.items() if segment.platform == name for cell in of]
@@ -47,10 +60,11 @@ def drift(after: Sequence[Cell], before: Sequence[Cell]) -> list[Change]:
     new, old = _by_name(after), _by_name(before)
     span = _span(before)
     days = sorted({date.fromisoformat(cell.day) for cell in after if cell.day})
-    changes: list[Change] = []
+    changes = [*_missing_days(days, before, span)]
     for name in {**new, **old}:
         now, then = new.get(name, _Side([])), old.get(name, _Side([]))
-        changes += _volume(name, now, then, days, span)
+        volume = [*_volume(name, now, then, days, span)]
+        changes += volume or _odd_days(name, now, then, days, span)
         if now.events and then.events:
             changes += _inside(name, now, then)
     return sorted(changes, key=lambda change: (change.order, change.event, change.field))
@@ -94,6 +108,47 @@ def _volume(
         yield Change(what, name, "", f"{expected:,.0f} events expected", f"{found:,}", difference, where=part)
 
 
+def _missing_days(days: Sequence[date], before: Sequence[Cell], span: tuple[date, date] | None) -> Iterator[Change]:
+    """Yield the days without any event between days with events. A gap of more than a week is not an accident."""
+    pairs = [(one, other) for one, other in pairwise(days) if 1 < (other - one).days <= _LONGEST_GAP]
+    missing = [one + timedelta(days=n) for one, other in pairs for n in range(1, (other - one).days)]
+    usual = band(missing, _Side(before).days(), *span) if span is not None else Band(0, 0)
+    if missing and not usual.has(0):
+        yield _on("vanished", "all events", missing, usual.expected, 0)
+
+
+def _odd_days(
+    name: str, now: _Side, then: _Side, days: Sequence[date], span: tuple[date, date] | None
+) -> Iterator[Change]:
+    """Yield the days with far fewer or far more events, if their sum is as usual.
+
+    The first and the last day may not be complete.
+    """
+    if span is None or not then.events:
+        return
+    counts, usual = now.days(), then.days()
+    is_daily = len(usual) == (span[1] - span[0]).days + 1
+    odd: dict[What, list[tuple[date, float]]] = {}
+    for day in days[1:-1]:
+        of, found_on = band([day], usual, *span), counts.get(day, 0)
+        # Some of so many days are unusual by chance. That events of every day are missing is not.
+        if of.expected < _FEWEST_OF_DAY:
+            continue
+        is_gone = is_daily and not found_on
+        what = "vanished" if is_gone else _moved(found_on, Band(of.expected, _DAY_MARGIN * of.margin))
+        if what is not None and what != "moved":
+            odd.setdefault(what, []).append((day, of.expected))
+    for what, found in odd.items():
+        on = [day for day, _ in found]
+        yield _on(what, name, on, sum(expected for _, expected in found), sum(counts.get(day, 0) for day in on))
+
+
+def _on(what: What, name: str, days: Sequence[date], expected: float, found: int) -> Change:
+    part = f"on {days[0]}" if len(days) == 1 else f"on {len(days)} days from {days[0]} to {days[-1]}"
+    difference = round(abs(found - expected))
+    return Change(what, name, "", f"{expected:,.0f} events expected", f"{found:,}", difference, where=part)
+
+
 def _moved(found: int, usual: Band) -> What | None:
     if usual.has(found) or usual.expected < 5 > found:
         return None
@@ -108,7 +163,7 @@ def _inside(name: str, now: _Side, then: _Side) -> Iterator[Change]:
     bases = {segment.platform: _merged(then.platform(segment.platform)) for segment in now.by_segment}
     examined: list[Segment] = []
     found: dict[tuple[What, str, str], dict[Segment, Shift]] = {}
-    for segment, cells in now.by_segment.items():
+    for segment, cells in now.pooled().items():
         cell = _merged(cells)
         if min(cell.examined, bases[segment.platform].examined) < _FEWEST:
             continue
