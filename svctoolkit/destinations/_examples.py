@@ -193,7 +193,7 @@ def load_batch_examples(settings: type[msgspec.Struct]) -> list[BatchExample]:
 def _load(settings: type[msgspec.Struct], name: str, kind: type[E]) -> list[E]:
     from svctoolkit import yamlfile  # imported late: reading YAML is needed for examples only
 
-    file = _file_beside(settings, name)
+    file = _sibling_file(settings, name)
     if file is None:
         return []
     document = yamlfile.load(file)
@@ -203,7 +203,7 @@ def _load(settings: type[msgspec.Struct], name: str, kind: type[E]) -> list[E]:
         raise ConfigError(str(error), where=document.name) from error
 
 
-def _file_beside(settings: type[msgspec.Struct], name: str) -> Path | None:
+def _sibling_file(settings: type[msgspec.Struct], name: str) -> Path | None:
     from pathlib import Path
 
     try:

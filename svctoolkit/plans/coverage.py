@@ -62,9 +62,9 @@ def _field_items(name: str, field: Field, properties: Any) -> Iterator[tuple[str
         if not field.required and len(found) < len(owners):
             yield OPTIONAL, label
     if field.values:
-        came = {identity(value) for value in found}
+        seen = {identity(value) for value in found}
         for value in field.values:
-            if identity(value) in came:
+            if identity(value) in seen:
                 yield VALUES, f"{label} = {text_of(value)}"
 
 

@@ -139,12 +139,11 @@ class _Walk:
         *,
         required: bool,
     ) -> Field:
-        values = schema.get("enum", [schema["const"]] if "const" in schema else None)
         return Field(
             path,
             tuple(types_of(schema)),
             required,
-            tuple(values) if isinstance(values, list) else None,
+            _values(schema),
             str(schema.get("format", "")),
             case,
             self._rule.place(at),
@@ -160,5 +159,11 @@ def _case(condition: Any, path: tuple[str, ...]) -> Case | None:
     name, rule = next(iter(members.items()))
     negated = isinstance(rule, Mapping) and isinstance(rule.get("not"), Mapping)
     rule = rule["not"] if negated else rule
-    values = rule.get("enum", [rule["const"]] if "const" in rule else None) if isinstance(rule, Mapping) else None
-    return Case((*path, name), tuple(values), negated) if isinstance(values, list) else None
+    values = _values(rule) if isinstance(rule, Mapping) else None
+    return None if values is None else Case((*path, name), values, negated)
+
+
+def _values(schema: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return the values that an `enum` or a `const` allows; None if neither restricts them."""
+    values = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    return tuple(values) if isinstance(values, list) else None

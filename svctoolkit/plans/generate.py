@@ -46,7 +46,7 @@ class NearMiss:
 def conforming(plan: Plan, rule: Rule, random: Random) -> dict[str, Json]:
     """Return a conforming event of a rule. Raises `NoEvent` if none is found: the rule may contradict itself."""
     for attempt in range(_TRIES):
-        event = _Maker(rule, random, spare=attempt > _TRIES // 2).event()
+        event = _Generator(rule, random, spare=attempt > _TRIES // 2).event()
         if not plan.check(event).violations:
             return event
     raise NoEvent(f"no conforming event could be generated for {rule.title}", where=rule.where)
@@ -83,7 +83,7 @@ def near_misses(plan: Plan, rule: Rule, random: Random) -> list[NearMiss]:
     return list(misses.values())
 
 
-class _Maker:
+class _Generator:
     """Generates one event. With `spare` optional properties are omitted, so that fewer rules apply."""
 
     def __init__(self, rule: Rule, random: Random, *, spare: bool) -> None:

@@ -29,7 +29,7 @@ _LONGEST_NAME: Final = 64
 _RARE: Final = 0.02  # a type of a smaller share of the values is a mistake of few events,
 _ENOUGH: Final = 50  # if there are at least this many values
 _LONGEST_VALUE: Final = 40  # of an enum; longer ones, and those of four words, are free text
-#: Words in names of properties that people fill in themselves.
+#: Words in names of properties whose values users write themselves.
 _FREE: Final = {
     *("body", "comment", "description", "keyword", "keywords", "message", "note", "notes", "q", "query", "search"),
     *("term", "text", "url"),

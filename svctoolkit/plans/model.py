@@ -85,8 +85,8 @@ class Verdict(Displayed):
         ]
 
     def __repr__(self) -> str:
-        said = self.reason or self.unchecked or "conforms"
-        return f"<{'dropped' if self.dropped else 'passes'}: {said}>"
+        message = self.reason or self.unchecked or "conforms"
+        return f"<{'dropped' if self.dropped else 'passes'}: {message}>"
 
 
 def mark_event(event: Mapping[str, Json], mark: Mapping[str, Json] | None) -> Mapping[str, Json]:

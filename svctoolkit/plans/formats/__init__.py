@@ -12,7 +12,7 @@ from pathlib import Path
 from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import InvalidPlan, Problem
 from svctoolkit.json_types import Json
-from svctoolkit.plans.formats._contract import Format, Notebook, refusal_problems
+from svctoolkit.plans.formats._contract import Format, Loader, refusal_problems
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
 from svctoolkit.registry import Registry
@@ -35,16 +35,16 @@ def load(path: Path | str, *, format: str | None = None, strict: bool = True) ->
     if not inputs.exists(path):
         raise InvalidPlan("no such file or folder", where=name)
     reader = FORMATS[format] if format else _format_of(path)
-    notebook = Notebook()
-    project = reader.read(path, notebook)
-    if strict and not notebook.problems:
+    loader = Loader()
+    project = reader.read(path, loader)
+    if strict and not loader.problems:
         for plan in project.plans.values():
-            notebook.problems += refusal_problems(plan)
-    if notebook.problems:
-        raise InvalidPlan(yamlfile.cap(_in_order(notebook.problems)))
+            loader.problems += refusal_problems(plan)
+    if loader.problems:
+        raise InvalidPlan(yamlfile.cap(_in_order(loader.problems)))
     if not project.plans and not project.links:
         raise InvalidPlan("no tracking plan found in it", where=name)
-    return replace(project, files=notebook.files, name=name)
+    return replace(project, files=loader.files, name=name)
 
 
 def _format_of(path: Path) -> Format:
@@ -71,11 +71,11 @@ def of_service(data: Mapping[str, Json], *, name: str = "", strict: bool = True)
     """Return a plan from an object in RudderStack's JSON. `name` is used in errors. Raises `InvalidPlan` as `load`."""
     from svctoolkit.plans.formats import service
 
-    notebook = Notebook()
+    loader = Loader()
     document = yamlfile.Document("", name or "plan", data, lambda: None)
-    plan = service.plan_of(document, (), notebook)
+    plan = service.plan_of(document, (), loader)
     if strict:
-        notebook.problems += refusal_problems(plan)
-    if notebook.problems:
-        raise InvalidPlan(yamlfile.cap(notebook.problems))
+        loader.problems += refusal_problems(plan)
+    if loader.problems:
+        raise InvalidPlan(yamlfile.cap(loader.problems))
     return plan

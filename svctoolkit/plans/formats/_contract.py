@@ -26,11 +26,11 @@ _CONTENT = re.compile(r"(?m)^(?!---\s*$)[^\s#%]|^[ \t]+[^\s#]")
 class Format:
     """A format: whether a file or folder looks like it, and how to read it.
 
-    `read` accepts the path and a `Notebook` that collects problems. It notes every problem it can instead of raising.
+    `read` accepts the path and a `Loader`. It notes every problem that it can instead of raising.
     """
 
     looks_like: Callable[[Path], bool]
-    read: Callable[[Path, Notebook], Project]
+    read: Callable[[Path, Loader], Project]
     folder: bool = False
 
 
@@ -38,8 +38,8 @@ _MOST = 2**53  # every program that reads JSON knows integers up to here
 
 
 @dataclass(slots=True)
-class Notebook:
-    """The problems of a plan, and the files that were read."""
+class Loader:
+    """Loads the files of a plan. `problems` collects what is wrong in them, `files` what was read."""
 
     problems: list[Problem] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
@@ -72,6 +72,7 @@ class Notebook:
         return document
 
     def note(self, document: Document, path: Steps, message: str, *, key: bool = False) -> None:
+        """Add a problem at a path of a document (or, with `key`, at the path's key)."""
         self.problems.append(document.problem(path, message, key=key))
 
     def value(self, document: Document, data: Json, path: Steps, name: str, kind: type, default: Json = None) -> Json:

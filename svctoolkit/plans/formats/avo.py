@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from svctoolkit.plans.formats._contract import Format, Notebook, Steps, parse_start, rule_of
+from svctoolkit.plans.formats._contract import Format, Loader, Steps, parse_start, rule_of
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
 from svctoolkit.plans.rule import Rule
@@ -20,16 +20,16 @@ def _looks_like(path: Path) -> bool:
     )
 
 
-def _load(path: Path, notebook: Notebook) -> Project:
-    document = notebook.load_object(path)
+def _load(path: Path, loader: Loader) -> Project:
+    document = loader.load_object(path)
     if document is None:
         return Project()
     data = document.data
     rules: list[Rule] = []
-    for place, event in enumerate(notebook.value(document, data, (), "events", list)):
+    for place, event in enumerate(loader.value(document, data, (), "events", list)):
         at: Steps = ("events", place)
-        name = notebook.value(document, event, at, "name", str)
-        schema = without_unknown(notebook.value(document, event, at, "rules", dict))  # ids, names in other tools
+        name = loader.value(document, event, at, "name", str)
+        schema = without_unknown(loader.value(document, event, at, "rules", dict))  # ids, names in other tools
         description = str(event.get("description") or "") if isinstance(event, Mapping) else ""
         rules.append(rule_of(document, (*at, "rules"), schema, type="track", name=name, description=description))
     name = str(data.get("name") or path.stem)

@@ -13,7 +13,7 @@ from svctoolkit.errors import Problem, did_you_mean
 from svctoolkit.plans.formats._contract import (
     RULE_TYPES,
     Format,
-    Notebook,
+    Loader,
     default_section,
     files_below,
     parse_start,
@@ -47,31 +47,31 @@ def _looks_like(path: Path) -> bool:
     return any(_kind(path, file) in RULE_TYPES and isinstance(parse_start(file), Mapping) for file in files)
 
 
-def _load(folder: Path, notebook: Notebook) -> Project:
+def _load(folder: Path, loader: Loader) -> Project:
     rules: dict[tuple[str, str], Rule] = {}
     for path in _files(folder) if folder.is_dir() else [folder]:
-        rule = _rule(folder, path, notebook)
+        rule = _rule(folder, path, loader)
         if rule is None:
             continue
         if (rule.type, rule.name) in rules:
-            said = f"{rule.title} already has a schema in {rules[rule.type, rule.name].where}"
-            notebook.problems.append(Problem(said, rule.where))
+            message = f"{rule.title} already has a schema in {rules[rule.type, rule.name].where}"
+            loader.problems.append(Problem(message, rule.where))
         rules.setdefault((rule.type, rule.name), rule)
     name = folder.resolve().name
     return Project({name: Plan(name, list(rules.values()), name, 1, display_name(folder))})
 
 
-def _rule(folder: Path, path: Path, notebook: Notebook) -> Rule | None:
-    document = notebook.load(path)
+def _rule(folder: Path, path: Path, loader: Loader) -> Rule | None:
+    document = loader.load(path)
     if document is None:
         return None
     kind, schema = _kind(folder, path), document.data
     if kind not in RULE_TYPES:
         near = did_you_mean(kind, RULE_TYPES)
-        notebook.note(document, (), f"its name must be an event type ({', '.join(RULE_TYPES)}), not {kind!r}.{near}")
+        loader.note(document, (), f"its name must be an event type ({', '.join(RULE_TYPES)}), not {kind!r}.{near}")
         return None
     if not isinstance(schema, dict):
-        notebook.note(document, (), "a schema must be an object")
+        loader.note(document, (), "a schema must be an object")
         return None
     schema = as_2019(schema)
     title = schema.get("title")

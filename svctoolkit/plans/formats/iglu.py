@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.plans.formats._contract import Format, Notebook, files_below, parse_start, rule_of, wrap
+from svctoolkit.plans.formats._contract import Format, Loader, files_below, parse_start, rule_of, wrap
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
 from svctoolkit.plans.rule import Rule
@@ -36,17 +36,17 @@ def _looks_like(path: Path) -> bool:
     return bool(_files(path)) if path.is_dir() else _is_schema(parse_start(path))
 
 
-def _load(path: Path, notebook: Notebook) -> Project:
+def _load(path: Path, loader: Loader) -> Project:
     newest: dict[str, tuple[tuple[int, ...], Rule]] = {}
     for file in _files(path):
-        document = notebook.load_object(file)
+        document = loader.load_object(file)
         if document is None:
             continue
-        about = notebook.value(document, document.data, (), "self", dict)
+        about = loader.value(document, document.data, (), "self", dict)
         version = _VERSION.fullmatch(str(about.get("version")))
-        name = notebook.value(document, about, ("self",), "name", str)
+        name = loader.value(document, about, ("self",), "name", str)
         if version is None:
-            notebook.note(document, ("self", "version"), "a version must be MODEL-REVISION-ADDITION, such as 1-0-2")
+            loader.note(document, ("self", "version"), "a version must be MODEL-REVISION-ADDITION, such as 1-0-2")
             continue
         numbers = tuple(map(int, version.groups()))
         if name not in newest or newest[name][0] < numbers:

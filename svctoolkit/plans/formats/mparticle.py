@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.plans.formats._contract import Format, Notebook, Steps, parse_start, rule_of, wrap
+from svctoolkit.plans.formats._contract import Format, Loader, Steps, parse_start, rule_of, wrap
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
 from svctoolkit.plans.rule import Rule
@@ -31,15 +31,15 @@ def _looks_like(path: Path) -> bool:
     return isinstance(_points(parse_start(path))[1], list)
 
 
-def _load(path: Path, notebook: Notebook) -> Project:
-    document = notebook.load_object(path)
+def _load(path: Path, loader: Loader) -> Project:
+    document = loader.load_object(path)
     if document is None:
         return Project()
     start, points = _points(document.data)
     rules: list[Rule] = []
     screens: dict[str, Mapping[str, Any]] = {}
     for place, point in enumerate(points if isinstance(points, list) else []):
-        rule, screen = _rule(document, point, (*start, place), notebook)
+        rule, screen = _rule(document, point, (*start, place), loader)
         if rule is not None and screen:
             screens[screen] = rule.schema
         elif rule is not None:
@@ -49,26 +49,26 @@ def _load(path: Path, notebook: Notebook) -> Project:
     data = document.data
     name = str(data.get("data_plan_name") or data.get("name") or path.stem)
     id = str(data.get("data_plan_id") or data.get("id") or name)
-    version = notebook.value(document, data, (), "version", int, 1)
+    version = loader.value(document, data, (), "version", int, 1)
     return Project({id: Plan(id, rules, name, version, document.where(()))})
 
 
-def _rule(document: Document, point: Any, path: Steps, notebook: Notebook) -> tuple[Rule | None, str]:
+def _rule(document: Document, point: Any, path: Steps, loader: Loader) -> tuple[Rule | None, str]:
     """Return the rule of a data point, and the name of its screen."""
-    match = notebook.value(document, point, path, "match", dict)
+    match = loader.value(document, point, path, "match", dict)
     found = _POINTS.get(str(match.get("type")))
     if found is None:
         return None, ""
     kind, section, steps = found
     criteria = match.get("criteria") if isinstance(match.get("criteria"), Mapping) else {}
-    validator = notebook.value(document, point, path, "validator", dict, {})
+    validator = loader.value(document, point, path, "validator", dict, {})
     body: Any = validator.get("definition", {})
     place = (*path, "validator", "definition")
     for step in steps:
         body = body.get(step, {}) if isinstance(body, Mapping) else {}
         place = (*place, step)
     if not isinstance(body, Mapping):
-        notebook.note(document, place, "a definition must be an object")
+        loader.note(document, place, "a definition must be an object")
         return None, ""
     whole, under = wrap(without_unknown(body), section, "http://json-schema.org/draft-07/schema#")
     name = str(criteria.get("event_name") or criteria.get("screen_name") or "")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.plans.formats._contract import RULE_TYPES, Format, Notebook, Steps, parse_start, rule_of
+from svctoolkit.plans.formats._contract import RULE_TYPES, Format, Loader, Steps, parse_start, rule_of
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
 from svctoolkit.plans.rule import Rule
@@ -25,54 +25,54 @@ def _looks_like(path: Path) -> bool:
     return isinstance(rules, Mapping) and "display_name" in data
 
 
-def _load(path: Path, notebook: Notebook) -> Project:
-    document = notebook.load_object(path)
+def _load(path: Path, loader: Loader) -> Project:
+    document = loader.load_object(path)
     if document is None:
         return Project()
     data = document.data
     head = data["trackingPlan"] if isinstance(data.get("trackingPlan"), dict) else data
-    rules, common = _older(document, notebook) if isinstance(data.get("rules"), Mapping) else _newer(document, notebook)
+    rules, common = _older(document, loader) if isinstance(data.get("rules"), Mapping) else _newer(document, loader)
     rules = [_with(rule, common) for rule in rules]
     name = str(head.get("name") or head.get("display_name") or "")
     plan = Plan(str(head.get("id") or name or path.stem), rules, name, 1, document.where(()))
     return Project({plan.id: plan})
 
 
-def _newer(document: Document, notebook: Notebook) -> tuple[list[Rule], list[Mapping[str, Any]]]:
+def _newer(document: Document, loader: Loader) -> tuple[list[Rule], list[Mapping[str, Any]]]:
     """Return a rule for each type and key, in its highest version, and the rules common to all."""
     highest: dict[tuple[str, str], tuple[int, Rule]] = {}
     common: list[Mapping[str, Any]] = []
-    for place, item in enumerate(notebook.value(document, document.data, (), "rules", list)):
+    for place, item in enumerate(loader.value(document, document.data, (), "rules", list)):
         path: Steps = ("rules", place)
         if not isinstance(item, Mapping):
-            notebook.note(document, path, "a rule must be an object with type, key and jsonSchema")
+            loader.note(document, path, "a rule must be an object with type, key and jsonSchema")
             continue
         spelling = "json_schema" if "json_schema" in item else "jsonSchema"
-        schema = without_unknown(notebook.value(document, item, path, spelling, dict))
+        schema = without_unknown(loader.value(document, item, path, spelling, dict))
         kind, key = str(item.get("type", "")).lower(), str(item.get("key") or "")
         if kind == "common":
             common.append(schema)
         elif kind not in RULE_TYPES:
-            notebook.note(document, (*path, "type"), f"unknown rule type {item.get('type')!r}")
+            loader.note(document, (*path, "type"), f"unknown rule type {item.get('type')!r}")
         else:
             rule = rule_of(document, (*path, spelling), schema, type=kind, name=key)
-            version = notebook.value(document, item, path, "version", int, 1)
+            version = loader.value(document, item, path, "version", int, 1)
             if (kind, rule.name) not in highest or highest[kind, rule.name][0] < version:
                 highest[kind, rule.name] = version, rule
     return [rule for _, rule in highest.values()], common
 
 
-def _older(document: Document, notebook: Notebook) -> tuple[list[Rule], list[Mapping[str, Any]]]:
+def _older(document: Document, loader: Loader) -> tuple[list[Rule], list[Mapping[str, Any]]]:
     data = document.data["rules"]
     rules = []
-    for place, event in enumerate(notebook.value(document, data, ("rules",), "events", list, [])):
+    for place, event in enumerate(loader.value(document, data, ("rules",), "events", list, [])):
         path: Steps = ("rules", "events", place)
-        schema = without_unknown(notebook.value(document, event, path, "rules", dict))
-        name = notebook.value(document, event, path, "name", str)
+        schema = without_unknown(loader.value(document, event, path, "rules", dict))
+        name = loader.value(document, event, path, "name", str)
         rules.append(rule_of(document, (*path, "rules"), schema, type="track", name=name))
     for kind in RULE_TYPES:
         if data.get(kind) and kind != "track":
-            schema = without_unknown(notebook.value(document, data, ("rules",), kind, dict))
+            schema = without_unknown(loader.value(document, data, ("rules",), kind, dict))
             rules.append(rule_of(document, ("rules", kind), schema, type=kind))
     return rules, [without_unknown(data["global"])] if isinstance(data.get("global"), dict) and data["global"] else []
 

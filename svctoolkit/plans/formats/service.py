@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.plans.formats._contract import RULE_TYPES, Format, Notebook, Steps, parse_start, rule_of
+from svctoolkit.plans.formats._contract import RULE_TYPES, Format, Loader, Steps, parse_start, rule_of
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
 from svctoolkit.plans.rule import Rule
@@ -34,16 +34,16 @@ def _plans(data: Any) -> list[Any]:
     return data if isinstance(data, list) else [data]
 
 
-def _load(path: Path, notebook: Notebook) -> Project:
-    document = notebook.load(path)
+def _load(path: Path, loader: Loader) -> Project:
+    document = loader.load(path)
     if document is None:
         return Project()
     data = document.data
     start: Steps = ("trackingPlans",) if isinstance(data, Mapping) and "trackingPlans" in data else ()
     if start or isinstance(data, list):
-        plans = [plan_of(document, (*start, place), notebook) for place in range(len(_plans(data)))]
+        plans = [plan_of(document, (*start, place), loader) for place in range(len(_plans(data)))]
     else:
-        plans = [plan_of(document, (), notebook)]
+        plans = [plan_of(document, (), loader)]
     newest: dict[str, Plan] = {}
     for plan in sorted(plans, key=lambda plan: plan.version):
         older = newest.get(plan.id)
@@ -52,37 +52,37 @@ def _load(path: Path, notebook: Notebook) -> Project:
     return Project(newest)
 
 
-def plan_of(document: Document, path: Steps, notebook: Notebook) -> Plan:
+def plan_of(document: Document, path: Steps, loader: Loader) -> Plan:
     """Return the plan at a path of a document. Problems are noted, and everything else is read."""
     data: Any = document.data
     for step in path:
         data = data[step]
     if not isinstance(data, Mapping):
-        notebook.note(document, path, "a tracking plan must be an object")
+        loader.note(document, path, "a tracking plan must be an object")
         return Plan("", ())
     if isinstance(data.get("rules"), Mapping):
-        rules = list(_older(document, data, path, notebook))
+        rules = list(_older(document, data, path, loader))
     else:
-        events = notebook.value(document, data, path, "events", list)
+        events = loader.value(document, data, path, "events", list)
         rules = [
             rule
             for place, event in enumerate(events)
-            if (rule := _rule(document, event, (*path, "events", place), notebook))
+            if (rule := _rule(document, event, (*path, "events", place), loader))
         ]
     name = str(data.get("name") or data.get("display_name") or "")
-    version = notebook.value(document, data, path, "version", int, 1)
+    version = loader.value(document, data, path, "version", int, 1)
     return Plan(str(data.get("id") or name or Path(document.name).stem), rules, name, version, document.where(path))
 
 
-def _rule(document: Document, event: Any, path: Steps, notebook: Notebook) -> Rule | None:
+def _rule(document: Document, event: Any, path: Steps, loader: Loader) -> Rule | None:
     if not isinstance(event, Mapping):
-        notebook.note(document, path, "a rule must be an object with name, eventType and rules")
+        loader.note(document, path, "a rule must be an object with name, eventType and rules")
         return None
     kind = event.get("eventType", "track")
     if kind not in RULE_TYPES:
-        notebook.note(document, (*path, "eventType"), f"'eventType' must be one of {', '.join(RULE_TYPES)}")
+        loader.note(document, (*path, "eventType"), f"'eventType' must be one of {', '.join(RULE_TYPES)}")
         return None
-    schema = notebook.value(document, event, path, "rules", dict, {})
+    schema = loader.value(document, event, path, "rules", dict, {})
     return rule_of(
         document,
         (*path, "rules"),
@@ -94,16 +94,16 @@ def _rule(document: Document, event: Any, path: Steps, notebook: Notebook) -> Ru
     )
 
 
-def _older(document: Document, data: Mapping[str, Any], path: Steps, notebook: Notebook) -> Iterator[Rule]:
+def _older(document: Document, data: Mapping[str, Any], path: Steps, loader: Loader) -> Iterator[Rule]:
     """Read `{rules: {events: [{name, rules}], identify: {...}, ...}}`, in which each event has its own version."""
     rules = data["rules"]
-    for place, event in enumerate(notebook.value(document, rules, (*path, "rules"), "events", list, [])):
-        rule = _rule(document, event, (*path, "rules", "events", place), notebook)
+    for place, event in enumerate(loader.value(document, rules, (*path, "rules"), "events", list, [])):
+        rule = _rule(document, event, (*path, "rules", "events", place), loader)
         if rule:
             yield rule
     for kind in RULE_TYPES:
         if kind in rules and kind != "track":
-            schema = notebook.value(document, rules, (*path, "rules"), kind, dict)
+            schema = loader.value(document, rules, (*path, "rules"), kind, dict)
             yield rule_of(document, (*path, "rules", kind), schema, type=kind)
 
 

@@ -17,11 +17,11 @@ from svctoolkit.plans.violation import Violation
 MAX_REFERENCES: Final = 20_000
 
 #: keywords that evaluate members of an object, other than `properties`: without them the names are known in advance
-_LOOKING_TEXT: Final = """
+_EVALUATING_TEXT: Final = """
     $ref $recursiveRef $dynamicRef allOf anyOf oneOf if additionalProperties patternProperties dependencies
     dependentSchemas unevaluatedItems
 """
-_LOOKING: Final = frozenset(_LOOKING_TEXT.split())
+_EVALUATING: Final = frozenset(_EVALUATING_TEXT.split())
 
 
 class Checker:
@@ -66,7 +66,9 @@ class _Compiler:
         for classes, check in self._checks(schema, where, base):
             for kind in classes:
                 table[kind].append(check)
-        tracks = "unevaluatedItems" in schema or ("unevaluatedProperties" in schema and bool(_LOOKING & schema.keys()))
+        tracks = "unevaluatedItems" in schema or (
+            "unevaluatedProperties" in schema and bool(_EVALUATING & schema.keys())
+        )
         trivial = frozenset(kind for kind, checks in table.items() if not checks)
         return Node(_runner({kind: tuple(checks) for kind, checks in table.items()}, tracks=tracks), trivial)
 
@@ -182,7 +184,7 @@ class _Compiler:
             )
         if "unevaluatedProperties" in schema:
             inner, place = schema["unevaluatedProperties"], f"{where}/unevaluatedProperties"
-            names = None if _LOOKING & schema.keys() else own
+            names = None if _EVALUATING & schema.keys() else own
             yield objects.unevaluated_properties(
                 None if inner is False else self.node(inner, place, base), names, place
             )

@@ -18,12 +18,12 @@ def size_checks(schema: Schema, where: str) -> Checks:
     """Check `minItems`, `maxItems`, `uniqueItems`."""
     if "maxItems" in schema:
         most = schema["maxItems"]
-        said = f"must NOT have more than {number_text(most)} items"
-        yield _LIST, demand("maxItems", said, f"{where}/maxItems", lambda items: len(items) <= most)
+        message = f"must NOT have more than {number_text(most)} items"
+        yield _LIST, demand("maxItems", message, f"{where}/maxItems", lambda items: len(items) <= most)
     if "minItems" in schema:
         least = schema["minItems"]
-        said = f"must NOT have fewer than {number_text(least)} items"
-        yield _LIST, demand("minItems", said, f"{where}/minItems", lambda items: len(items) >= least)
+        message = f"must NOT have fewer than {number_text(least)} items"
+        yield _LIST, demand("minItems", message, f"{where}/minItems", lambda items: len(items) >= least)
     if schema.get("uniqueItems"):
         yield _LIST, _unique(schema, f"{where}/uniqueItems")
 
@@ -38,8 +38,8 @@ def _unique(schema: Schema, schema_path: str) -> Check:
     def check(value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
         doubles = _last_double(value, types) if simple else _first_double(value)
         if doubles:
-            said = f"must NOT have duplicate items (items ## {doubles[0]} and {doubles[1]} are identical)"
-            errors.append(Violation(kind, said, "", path, schema_path))
+            message = f"must NOT have duplicate items (items ## {doubles[0]} and {doubles[1]} are identical)"
+            errors.append(Violation(kind, message, "", path, schema_path))
 
     return check
 
@@ -98,13 +98,13 @@ def tuple_items(nodes: list[Node]) -> Check:
 
 def no_more_items(keyword: str, most: int, schema_path: str) -> Check:
     """Check `additionalItems: false`."""
-    kind, said = type_of(keyword), f"must NOT have more than {most} items"
+    kind, message = type_of(keyword), f"must NOT have more than {most} items"
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
         if trace is not None:
             trace.all_items = True
         if len(value) > most:
-            errors.append(Violation(kind, said, "", path, schema_path))
+            errors.append(Violation(kind, message, "", path, schema_path))
 
     return check
 
@@ -120,8 +120,8 @@ def unevaluated_items(node: Node | None, schema_path: str) -> Check:
         trace.all_items = True
         if node is None:
             if len(value) > count:
-                said = f"must NOT have more than {count} items"
-                errors.append(Violation(kind, said, "", path, schema_path))
+                message = f"must NOT have more than {count} items"
+                errors.append(Violation(kind, message, "", path, schema_path))
             return
         for place, item in enumerate(value[count:], count):
             node.run(item, f"{path}/{place}", errors, None)
@@ -132,7 +132,7 @@ def unevaluated_items(node: Node | None, schema_path: str) -> Check:
 def contains(node: Node, least: int, most: int | None, schema_path: str) -> Check:
     """Check `contains`, with the limits on matching items. Violations of items that do not match are also reported."""
     more = f" and no more than {most}" if most is not None else ""
-    kind, said = type_of("contains"), f"must contain at least {least}{more} valid item(s)"
+    kind, message = type_of("contains"), f"must contain at least {least}{more} valid item(s)"
 
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
         if trace is not None:
@@ -147,6 +147,6 @@ def contains(node: Node, least: int, most: int | None, schema_path: str) -> Chec
         if fitting >= least and (most is None or fitting <= most):
             del errors[start:]
         else:
-            errors.append(Violation(kind, said, "", path, schema_path))
+            errors.append(Violation(kind, message, "", path, schema_path))
 
     return check

@@ -23,12 +23,12 @@ def size_checks(schema: Schema, where: str) -> Checks:
     """Check `minProperties`, `maxProperties`."""
     if "maxProperties" in schema:
         most = schema["maxProperties"]
-        said = f"must NOT have more than {number_text(most)} properties"
-        yield _OBJECT, demand("maxProperties", said, f"{where}/maxProperties", lambda value: len(value) <= most)
+        message = f"must NOT have more than {number_text(most)} properties"
+        yield _OBJECT, demand("maxProperties", message, f"{where}/maxProperties", lambda value: len(value) <= most)
     if "minProperties" in schema:
         least = schema["minProperties"]
-        said = f"must NOT have fewer than {number_text(least)} properties"
-        yield _OBJECT, demand("minProperties", said, f"{where}/minProperties", lambda value: len(value) >= least)
+        message = f"must NOT have fewer than {number_text(least)} properties"
+        yield _OBJECT, demand("minProperties", message, f"{where}/minProperties", lambda value: len(value) >= least)
 
 
 def require(names: list[str], schema_path: str) -> Check:
@@ -36,9 +36,9 @@ def require(names: list[str], schema_path: str) -> Check:
     needed = [(name, f"must have required property '{name}'") for name in names if name not in INHERITED]
 
     def check(value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
-        for name, said in needed:
+        for name, message in needed:
             if name not in value:
-                errors.append(Violation(REQUIRED_MISSING, said, name, path, schema_path))
+                errors.append(Violation(REQUIRED_MISSING, message, name, path, schema_path))
 
     return check
 
@@ -126,8 +126,8 @@ def unevaluated_properties(node: Node | None, names: Collection[str] | None, sch
 
 def extra(kind: str, name: str, path: str, schema_path: str) -> Violation:
     """Return the violation for an unplanned property. RudderStack reports an empty name as 'undefined'."""
-    said = f"must NOT have {kind} properties '{name or 'undefined'}'"
-    return Violation(ADDITIONAL_PROPERTIES, said, name, path, schema_path)
+    message = f"must NOT have {kind} properties '{name or 'undefined'}'"
+    return Violation(ADDITIONAL_PROPERTIES, message, name, path, schema_path)
 
 
 def property_names(node: Node, schema_path: str) -> Check:
@@ -153,11 +153,11 @@ def dependent_required(keyword: str, needs: Mapping[str, list[str]], schema_path
         rules.append((name, others, f"must have {word} {', '.join(others)} when property {name} is present"))
 
     def check(value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:
-        for name, others, said in rules:
+        for name, others, message in rules:
             if name in value:
                 for other in others:
                     if other not in value and other not in INHERITED:
-                        errors.append(Violation(kind, said, "", path, schema_path))
+                        errors.append(Violation(kind, message, "", path, schema_path))
 
     return check
 

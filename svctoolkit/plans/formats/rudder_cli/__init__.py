@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from svctoolkit.plans.formats._contract import Format, Notebook, default_section
+from svctoolkit.plans.formats._contract import Format, Loader, default_section
 from svctoolkit.plans.formats.rudder_cli._catalog import Catalog, declare
 from svctoolkit.plans.formats.rudder_cli._files import Item, describes, spec_files
-from svctoolkit.plans.formats.rudder_cli._schemas import Schemas, note_circles
+from svctoolkit.plans.formats.rudder_cli._schemas import Schemas, note_cycles
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Link, Project
 from svctoolkit.plans.rule import Rule
@@ -20,15 +20,15 @@ _RULE_KEYS = ("type", "id", "event", "properties", "variants", "includes")
 _NEW_RULE_KEYS = (*_RULE_KEYS, "identity_section", "additional_properties")
 
 
-def _load(path: Path, notebook: Notebook) -> Project:
-    files = spec_files(path, notebook)
+def _load(path: Path, loader: Loader) -> Project:
+    files = spec_files(path, loader)
     catalog = declare(files)
-    circles = note_circles(catalog)
+    cycles = note_cycles(catalog)
     plans: dict[str, Plan] = {}
     sources: list[Item] = []
     for file in files:
         if file.kind in ("tp", "tracking-plan"):
-            plan = _plan(file.spec, catalog, usable=not circles)
+            plan = _plan(file.spec, catalog, usable=not cycles)
             if plan.id in plans:
                 file.spec.note(f"the tracking plan {plan.id!r} is already defined in {plans[plan.id].where}", "id")
             plans.setdefault(plan.id, plan)

@@ -78,8 +78,8 @@ class Catalog:
     def add(self, kind: str, declaration: Declaration) -> None:
         first = self.kinds[kind].get(declaration.id)
         if first is not None:
-            said = f"{kind.replace('-', ' ')} {declaration.id!r} is already defined in {first.item.where}"
-            declaration.item.note(said, "id")
+            message = f"{kind.replace('-', ' ')} {declaration.id!r} is already defined in {first.item.where}"
+            declaration.item.note(message, "id")
         elif declaration.id:
             self.kinds[kind][declaration.id] = declaration
 
@@ -219,8 +219,8 @@ def _types(item: Item, value: Any, *steps: str | int) -> tuple[list[str], str]:
     types = []
     for name in value:
         if name not in TYPES:
-            said = "a custom type must be the only type" if str(name).startswith("#") else f"unknown type {name!r}."
-            item.note(f"{said}{did_you_mean(str(name), TYPES)}", *steps)
+            message = "a custom type must be the only type" if str(name).startswith("#") else f"unknown type {name!r}."
+            item.note(f"{message}{did_you_mean(str(name), TYPES)}", *steps)
         else:
             types.append(name)
     return sorted(set(types)), ""

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from svctoolkit import inputs
 from svctoolkit.errors import did_you_mean
-from svctoolkit.plans.formats._contract import Notebook, files_below
+from svctoolkit.plans.formats._contract import Loader, files_below
 from svctoolkit.yamlfile import Document
 
 OLD, NEW = "rudder/v0.1", "rudder/v1"
@@ -56,7 +56,7 @@ class Item(NamedTuple):
         return self.file.document.where(self.path)
 
     def note(self, message: str, *steps: str | int, key: bool = False) -> None:
-        self.file.notebook.note(self.file.document, (*self.path, *steps), message, key=key)
+        self.file.loader.note(self.file.document, (*self.path, *steps), message, key=key)
 
     def text(self, name: str, default: str = "") -> str:
         """Return a string in it. A problem is noted if it is not a string."""
@@ -94,7 +94,7 @@ class SpecFile(NamedTuple):
     """A file of a project."""
 
     document: Document
-    notebook: Notebook
+    loader: Loader
     version: str
     kind: str
 
@@ -107,22 +107,22 @@ class SpecFile(NamedTuple):
         return Item(self, self.document.data["spec"], ("spec",))
 
 
-def spec_files(folder: Path, notebook: Notebook, environ: Mapping[str, str] = os.environ) -> list[SpecFile]:
+def spec_files(folder: Path, loader: Loader, environ: Mapping[str, str] = os.environ) -> list[SpecFile]:
     """Return the files of a project that plans are built from. Problems with the files themselves are noted."""
     paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
-    variables = _variables(paths, notebook)
+    variables = _variables(paths, loader)
     variables |= {name.removeprefix("RUDDER_"): text for name, text in environ.items() if name.startswith("RUDDER_")}
     files: list[SpecFile] = []
     for path in paths:
-        files += _spec_files(path, notebook, variables)
+        files += _spec_files(path, loader, variables)
     return files
 
 
-def _variables(paths: list[Path], notebook: Notebook) -> dict[str, str]:
+def _variables(paths: list[Path], loader: Loader) -> dict[str, str]:
     variables: dict[str, str] = {}
     for path in paths:
         if path.name.endswith((".vars.yaml", ".vars.yml")):
-            document = notebook.load(path)
+            document = loader.load(path)
             if document is not None and isinstance(document.data, Mapping):
                 variables |= {str(name): str(value) for name, value in document.data.items()}
     return variables
@@ -137,15 +137,15 @@ def is_spec(path: Path) -> bool:
         return False
 
 
-def _spec_files(path: Path, notebook: Notebook, variables: Mapping[str, str]) -> Iterator[SpecFile]:
+def _spec_files(path: Path, loader: Loader, variables: Mapping[str, str]) -> Iterator[SpecFile]:
     """Yield the documents of a file, such as `plan infer` prints; mostly one."""
     if path.name.endswith((".vars.yaml", ".vars.yml")) or not is_spec(path):
         return
-    documents = [each for each in notebook.load_each(path) if isinstance(each.data, dict)]
+    documents = [each for each in loader.load_each(path) if isinstance(each.data, dict)]
     if documents and all(_kind_of(document.data) in _OTHERS for document in documents):
-        notebook.files.remove(path)
+        loader.files.remove(path)
     for document in documents:
-        file = _spec_file(document, document.data, notebook, variables)
+        file = _spec_file(document, document.data, loader, variables)
         if file is not None:
             yield file
 
@@ -155,27 +155,27 @@ def _kind_of(data: Mapping[str, Any]) -> str:
 
 
 def _spec_file(
-    document: Document, data: dict[str, Any], notebook: Notebook, variables: Mapping[str, str]
+    document: Document, data: dict[str, Any], loader: Loader, variables: Mapping[str, str]
 ) -> SpecFile | None:
     version = _VERSIONS.get(str(data.get("version")))
     if version is None:
         known = ", ".join(sorted(_VERSIONS))
-        notebook.note(document, ("version",), f"{data.get('version')!r} is not a supported version: {known}")
+        loader.note(document, ("version",), f"{data.get('version')!r} is not a supported version: {known}")
         return None
     kind = _kind_of(data)
     if kind in _OTHERS:
         return None
     if kind not in _KINDS[version]:
-        notebook.note(document, ("kind",), _wrong_kind(kind, version))
+        loader.note(document, ("kind",), _wrong_kind(kind, version))
         return None
     for name in data:
         if name not in _TOP:
-            notebook.note(document, (name,), f"unknown key {name!r}.{did_you_mean(name, _TOP)}", key=True)
+            loader.note(document, (name,), f"unknown key {name!r}.{did_you_mean(name, _TOP)}", key=True)
     if not isinstance(data.get("spec"), dict):
-        notebook.note(document, ("spec",), "'spec' must be an object")
+        loader.note(document, ("spec",), "'spec' must be an object")
         return None
-    missing = _fill_in(document, data["spec"], ("spec",), variables, notebook)
-    return None if missing else SpecFile(document, notebook, version, str(kind))
+    missing = _fill_in(document, data["spec"], ("spec",), variables, loader)
+    return None if missing else SpecFile(document, loader, version, str(kind))
 
 
 def _wrong_kind(kind: str, version: str) -> str:
@@ -187,18 +187,18 @@ def _wrong_kind(kind: str, version: str) -> str:
 
 
 def _fill_in(
-    document: Document, data: Any, path: tuple[str | int, ...], variables: Mapping[str, str], notebook: Notebook
+    document: Document, data: Any, path: tuple[str | int, ...], variables: Mapping[str, str], loader: Loader
 ) -> bool:
     """Replace `{{ .NAME }}` with values. Returns whether one is missing, which is noted."""
     missing = False
     for step, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
         if isinstance(value, (dict, list)):
-            missing |= _fill_in(document, value, (*path, step), variables, notebook)
+            missing |= _fill_in(document, value, (*path, step), variables, loader)
         elif isinstance(value, str) and "{{" in value:
             unknown = [name for name in _VARIABLE.findall(value) if name not in variables]
             for name in unknown:
-                said = f"{{{{ .{name} }}}} has no value: set RUDDER_{name}, or add it to a *.vars.yaml file"
-                notebook.note(document, (*path, step), said)
+                message = f"{{{{ .{name} }}}} has no value: set RUDDER_{name}, or add it to a *.vars.yaml file"
+                loader.note(document, (*path, step), message)
             missing |= bool(unknown)
             if not unknown:
                 data[step] = _VARIABLE.sub(lambda match: variables[match[1]], value)

@@ -171,31 +171,31 @@ class Schemas:
         return {"if": {"properties": {chosen: dict(condition)}, "required": [chosen]}, "then": members}
 
 
-def note_circles(catalog: Catalog) -> bool:
+def note_cycles(catalog: Catalog) -> bool:
     """Note custom types that contain themselves through their properties or items. Returns whether there are any."""
     types = catalog.kinds["custom-type"]
     done: set[str] = set()
-    circles = False
+    cycles = False
     for id, declaration in types.items():
         if id not in done:
-            circle = _circle(catalog, id, [], done)
-            if circle:
-                circles = True
-                names = " > ".join(circle)
+            cycle = _cycle(catalog, id, [], done)
+            if cycle:
+                cycles = True
+                names = " > ".join(cycle)
                 declaration.item.note(f"the custom type {declaration.name!r} contains itself: {names}")
-    return circles
+    return cycles
 
 
-def _circle(catalog: Catalog, id: str, way: list[str], done: set[str]) -> list[str]:
-    if id in way:
-        return [*way[way.index(id) :], id]
+def _cycle(catalog: Catalog, id: str, path: list[str], done: set[str]) -> list[str]:
+    if id in path:
+        return [*path[path.index(id) :], id]
     if id in done or id not in catalog.kinds["custom-type"]:
         return []
     done.add(id)
     for place, inner in _inner_types(catalog, catalog.kinds["custom-type"][id]):
-        circle = _circle(catalog, inner, [*way, id, *([place] if place else [])], done)
-        if circle:
-            return circle
+        cycle = _cycle(catalog, inner, [*path, id, *([place] if place else [])], done)
+        if cycle:
+            return cycle
     return []
 
 
