@@ -32,6 +32,9 @@ from svctoolkit.workspace._references import resolve
 from svctoolkit.workspace._settings import Calls, DataPlaneSettings, Delivery, PlaneLimits, Throttle, WarehouseSettings
 from svctoolkit.workspace._shapes import (
     AccountShape,
+    DataPlaneShape,
+    DeliveryShape,
+    DestinationShape,
     ForwardShape,
     LibraryShape,
     SourcePlanShape,
@@ -67,66 +70,59 @@ class Builder:
         self.inputs: dict[str, inputs.Inputs] = {}
 
     def workspace(self, shape: WorkspaceShape) -> Workspace:
-        delivery = shape.delivery
+        """Return the workspace, with empty values in place of those that `flaws` reports."""
         return self._kind(
             name=shape.workspace,
             sources={key: self._source(key, source) for key, source in shape.sources.items()},
-            destinations={
-                key: Destination(
-                    key,
-                    item.id or key,
-                    key if item.name is None else item.name,
-                    item.type,
-                    item.enabled,
-                    self._config(item.config, ("destinations", key, "config")),
-                    item.transformation,
-                    *account_and_declarations(item.account),
-                    item.simulate,
-                )
-                for key, item in shape.destinations.items()
-            },
+            destinations={key: self._destination(key, item) for key, item in shape.destinations.items()},
             transformations={key: self._transformation(key, item) for key, item in shape.transformations.items()},
-            libraries={
-                key: Library(key, *self._code(item, ("libraries", key))) for key, item in shape.libraries.items()
-            },
+            libraries={key: self._library(key, item) for key, item in shape.libraries.items()},
             accounts={key: self._account(key, item) for key, item in shape.accounts.items()},
             credentials=self._config(shape.credentials, ("credentials",)),
             tracking_plans={key: self._tracking_plan(key, item) for key, item in shape.tracking_plans.items()},
-            users=[
-                self._person(person.email, person.token, ("users", i, "token")) for i, person in enumerate(shape.users)
-            ],
-            delivery=Delivery(
-                delivery.mode,
-                delivery.allow,
-                float(delivery.timeout),
-                self._resolve(delivery.geolocation, ("delivery", "geolocation")),
-                Path(delivery.cassette) if delivery.cassette else None,
-                delivery.profile,
-                {n: v for n, v in msgspec.structs.asdict(delivery.backoff).items() if v is not None},
-                delivery.concurrency,
-                None if isinstance(delivery.batch, str) else Calls(delivery.batch.jobs, float(delivery.batch.wait)),
-                {
-                    key: Throttle(item.limit, float(item.seconds), item.adaptive)
-                    for key, item in delivery.throttle.items()
-                },
-                delivery.simulate,
-                delivery.braze_limit,
-            ),
-            data_plane=DataPlaneSettings(
-                shape.data_plane.lenient,
-                float(shape.data_plane.dedup_window),
-                shape.data_plane.retention.events,
-                shape.data_plane.retention.seconds,
-                PlaneLimits(**msgspec.structs.asdict(shape.data_plane.limits)),
-                shape.data_plane.event_blocking,
-                shape.data_plane.traces,
-            ),
+            users=[self._person(user.email, user.token, ("users", i, "token")) for i, user in enumerate(shape.users)],
+            delivery=self._delivery(shape.delivery),
+            data_plane=_data_plane(shape.data_plane),
             warehouses=WarehouseSettings(**msgspec.structs.asdict(shape.warehouses)),
             limits=Limits(**msgspec.structs.asdict(shape.limits)),
             known=[*shape.known],
             policies=[*shape.policies],
             faults=FaultSettings(shape.faults.profiles, shape.faults.destinations, shape.faults.sources),
             releases=shape.releases,
+        )
+
+    def _destination(self, key: str, shape: DestinationShape) -> Destination:
+        account, declarations = account_and_declarations(shape.account)
+        return Destination(
+            key,
+            shape.id or key,
+            key if shape.name is None else shape.name,
+            shape.type,
+            shape.enabled,
+            self._config(shape.config, ("destinations", key, "config")),
+            shape.transformation,
+            account,
+            declarations,
+            shape.simulate,
+        )
+
+    def _library(self, key: str, shape: LibraryShape) -> Library:
+        return Library(key, *self._code(shape, ("libraries", key)))
+
+    def _delivery(self, shape: DeliveryShape) -> Delivery:
+        return Delivery(
+            mode=shape.mode,
+            allow=shape.allow,
+            timeout=float(shape.timeout),
+            geolocation=self._resolve(shape.geolocation, ("delivery", "geolocation")),
+            cassette=Path(shape.cassette) if shape.cassette else None,
+            profile=shape.profile,
+            backoff={n: v for n, v in msgspec.structs.asdict(shape.backoff).items() if v is not None},
+            concurrency=shape.concurrency,
+            batch=None if isinstance(shape.batch, str) else Calls(shape.batch.jobs, float(shape.batch.wait)),
+            throttle={k: Throttle(v.limit, float(v.seconds), v.adaptive) for k, v in shape.throttle.items()},
+            simulate=shape.simulate,
+            braze_limit=shape.braze_limit,
         )
 
     def _source(self, key: str, shape: SourceShape) -> Source:
@@ -247,3 +243,15 @@ class Builder:
 
     def _flaw(self, path: _Path, message: str, *, key: bool = False) -> None:
         self.flaws.append(Flaw(path, message, key))
+
+
+def _data_plane(shape: DataPlaneShape) -> DataPlaneSettings:
+    return DataPlaneSettings(
+        lenient=shape.lenient,
+        dedup_window=float(shape.dedup_window),
+        events=shape.retention.events,
+        seconds=shape.retention.seconds,
+        limits=PlaneLimits(**msgspec.structs.asdict(shape.limits)),
+        event_blocking=shape.event_blocking,
+        traces=shape.traces,
+    )

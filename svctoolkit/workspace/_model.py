@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hmac
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,24 +13,18 @@ from svctoolkit.delivery.faults import FaultSettings
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.inputs import Inputs
-from svctoolkit.json_types import Json
 from svctoolkit.secrets import Masker, Secret
 from svctoolkit.simulations import Level, check_level
 from svctoolkit.transformations import Limits, Scope
+from svctoolkit.workspace._collection import ItemCollection
 from svctoolkit.workspace._items import (
     LANGUAGES,
-    Account,
-    Connection,
     Destination,
     Language,
-    Library,
-    Person,
-    Source,
     TrackingPlan,
     Transformation,
-    account_and_declarations,
 )
-from svctoolkit.workspace._lookup import by_key, code_of, forward_of, link_of, lookup
+from svctoolkit.workspace._lookup import by_key, code_of, lookup
 from svctoolkit.workspace._secrets import KnownSecrets, secret_names, secret_state, secret_texts, unset_variables
 from svctoolkit.workspace._settings import DataPlaneSettings, Delivery, WarehouseSettings
 from svctoolkit.workspace._trust import every_piece, record, require_trust
@@ -39,14 +32,14 @@ from svctoolkit.workspace._trust import every_piece, record, require_trust
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder, Transport
     from svctoolkit.delivery.modes import Mode, Setting
-    from svctoolkit.plans import Link, Plan
+    from svctoolkit.plans import Plan
     from svctoolkit.transformations import Runnable
     from svctoolkit.workspace._patience import Patience
     from svctoolkit.yamlfile import Document
 
 
 @dataclass(slots=True)
-class Workspace(Displayed):
+class Workspace(ItemCollection, Displayed):
     """A workspace. Items can be accessed by key or by id; the default id is the key.
 
     >>> shop = Workspace("shop")
@@ -68,15 +61,6 @@ class Workspace(Displayed):
     <BLANKLINE>
     """
 
-    name: str = "workspace"
-    sources: dict[str, Source] = field(default_factory=dict)
-    destinations: dict[str, Destination] = field(default_factory=dict)
-    transformations: dict[str, Transformation] = field(default_factory=dict)
-    libraries: dict[str, Library] = field(default_factory=dict)
-    accounts: dict[str, Account] = field(default_factory=dict)  # of destinations with OAuth
-    credentials: dict[str, Secret | str] = field(default_factory=dict, repr=False)  # returned by getCredential
-    tracking_plans: dict[str, TrackingPlan] = field(default_factory=dict)
-    users: list[Person] = field(default_factory=list)
     delivery: Delivery = field(default_factory=Delivery)
     data_plane: DataPlaneSettings = field(default_factory=DataPlaneSettings)
     warehouses: WarehouseSettings = field(default_factory=WarehouseSettings)
@@ -198,80 +182,6 @@ class Workspace(Displayed):
         if problems:
             raise InvalidWorkspace(problems)
 
-    def source(
-        self,
-        key: str,
-        *,
-        id: str | None = None,
-        name: str | None = None,
-        type: str = "http",
-        write_key: str | None = None,
-        enabled: bool = True,
-        destinations: Sequence[str] | None = None,
-        category: str = "",
-        config: Mapping[str, Json] | None = None,
-    ) -> Source:
-        """Return the source with this key or id; with `destinations`, create one that is connected to them.
-
-        A `type` in `svctoolkit.sources.CATALOGUE`, such as `Shopify`, accepts webhooks; `config` are its settings.
-
-        Raises `UnknownName`.
-        """
-        if destinations is None:
-            return lookup("source", key, self.sources)
-        connections = [Connection(self.destination(d).key) for d in destinations]
-        item = Source(key, id or key, name or key, type, key if write_key is None else write_key, enabled, connections)
-        item.category, item.config = category or item.category, dict(config or {})
-        self.sources[key] = item
-        return item
-
-    def destination(
-        self,
-        key: str,
-        type: str | None = None,
-        *,
-        id: str | None = None,
-        name: str | None = None,
-        enabled: bool = True,
-        config: Mapping[str, Json] | None = None,
-        transformation: str | None = None,
-        account: str | Mapping[str, Json] | None = None,
-        simulate: Level | None = None,
-    ) -> Destination:
-        """Return the destination with this key or id; with `type`, create one of that type.
-
-        `simulate` is how its server is simulated: `answers`, `simulated` or `strict` (default: as `delivery` says).
-        `account` is the key of an OAuth account, or what the simulated account has: `new`, `existing`, or
-        declarations such as `{"contract": "legacy", "lists": ["news"]}`.
-
-        Raises `UnknownName` for an unknown destination, transformation or account, `ConfigError` for an unknown level.
-        """
-        if type is None:
-            return lookup("destination", key, self.destinations)
-        if transformation is not None:
-            transformation = lookup("transformation", transformation, self.transformations).key
-        if simulate is not None:
-            check_level(simulate)
-        oauth, declared = account_and_declarations(account)
-        if oauth is not None:
-            oauth = self.account(oauth).key
-        names = key, id or key, name or key, type, enabled
-        item = Destination(*names, dict(config or {}), transformation, oauth, declared, simulate)
-        self.destinations[key] = item
-        return item
-
-    def target_key(self, name: str) -> str:
-        """Return the key of a destination (key or id), or `forward:web` of a forwarded source. Raises `UnknownName`."""
-        return name if forward_of(name, self.sources) else self.destination(name).key
-
-    def account(
-        self, key: str, *, secret: Mapping[str, Json] | None = None, renewals: Sequence[Mapping[str, Json]] = ()
-    ) -> Account:
-        """Return the account with this key; with `secret`, create one. Raises `UnknownName`."""
-        if secret is not None:
-            self.accounts[key] = Account(key, dict(secret), [dict(renewal) for renewal in renewals])
-        return by_key("account", key, self.accounts)
-
     def simulation_level(self, destination: Destination, default: Level | None = None) -> Level:
         """Return how a destination's server is simulated: as the destination, `default`, `simulate` or `delivery` says.
 
@@ -279,10 +189,6 @@ class Workspace(Displayed):
         """
         level = destination.simulate or default or self.simulate or self.delivery.simulate
         return level if level == "answers" or simulations.is_simulated(destination.type) else "answers"
-
-    def account_of(self, destination: Destination) -> Account | None:
-        """Return a destination's account; None without OAuth. Raises `UnknownName` for an unknown account."""
-        return None if destination.account is None else self.account(destination.account)
 
     # Any: the user's function, with one argument or two
     def transformation(
@@ -347,26 +253,6 @@ class Workspace(Displayed):
             item.project = plans.load(path, format=format, strict=strict)
         self.tracking_plans[key] = item
         return item
-
-    def plan_link(self, source: Source) -> Link | None:
-        """Return the plan that a source's events are checked against, with its settings, or None.
-
-        The source's own setting has precedence over a project that links a source with the same id.
-        """
-        return link_of(source, self.tracking_plans)
-
-    def destinations_of(self, source: Source) -> list[Destination]:
-        """Return the destinations of the source's enabled connections, in order. Raises `UnknownName`."""
-        return [lookup("destination", c.destination, self.destinations) for c in source.connections if c.enabled]
-
-    def person(self, email: str, token: str) -> Person | None:
-        """Return the user with this e-mail address and token. Compares with every user, to take constant time."""
-        match = None
-        for person in self.users:
-            same = hmac.compare_digest(person.email.encode(), email.encode("utf-8", "surrogatepass"))
-            if person.accepts(token) and same:
-                match = person
-        return match
 
     def transport(self, recorder: Recorder, *, loopback: bool = True) -> Transport:
         """Return the transport of the current delivery mode: `recorder`, the live network, or the cassette.
@@ -453,7 +339,7 @@ class Workspace(Displayed):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle all credentials as secrets, including those in clear text."""
-        members = {name: getattr(self, name) for name in self.__slots__}
+        members = {member.name: getattr(self, member.name) for member in fields(self)}
         credentials = {key: Secret(text) if isinstance(text, str) else text for key, text in self.credentials.items()}
         return {**members, "credentials": credentials}
 
