@@ -71,10 +71,10 @@ class FrameAccessor:
         result = replay_all(self._frame, workspace, destinations=[destination], stages=stages, columns=columns)
         if result.rejects:
             first = result.rejects[0]
-            said = (
+            message = (
                 f"{result.rejected} of {result.records} rows are not events; the first is {first.place}: {first.reason}"
             )
-            warnings.warn(said, stacklevel=2)
+            warnings.warn(message, stacklevel=2)
         table = result.frame()
         outputs = [None if pd.isna(text) else json.loads(text) for text in table.pop("output")]
         return pd.concat([table, flatten(outputs, "output", empty=False)], axis="columns")

@@ -64,9 +64,9 @@ class ToolkitError(Exception):
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         from html import escape
 
-        name, said = type(self).__name__, storable(str(self))
-        text = escape(said).replace("\n", "<br>")
-        return {"text/plain": f"{name}: {said}", "text/html": f'<p role="alert"><b>✗ {name}:</b> {text}</p>'}
+        name, message = type(self).__name__, storable(str(self))
+        text = escape(message).replace("\n", "<br>")
+        return {"text/plain": f"{name}: {message}", "text/html": f'<p role="alert"><b>✗ {name}:</b> {text}</p>'}
 
 
 _MOST_NAMES = 5  # of variables in a warning

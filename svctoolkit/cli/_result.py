@@ -86,10 +86,10 @@ def _strip(result: DestinationResult, stages: Stages) -> Iterator[str]:
             yield _line(stage, "none", None, "nothing to send")
 
 
-def _line(stage: str, status: str, milliseconds: float | None, said: str) -> str:
+def _line(stage: str, status: str, milliseconds: float | None, text: str) -> str:
     spent = "" if milliseconds is None else f"{milliseconds:.{1 if milliseconds >= 1 else 2}f} ms"
     styles = (_STYLES.get(status, "bold"),)
-    rest = fit(f"  {stage:<19}  {status:<8}  {spent:>9}  {said}".rstrip())
+    rest = fit(f"  {stage:<19}  {status:<8}  {spent:>9}  {text}".rstrip())
     return rest.replace(status, style(status, *styles), 1) if rest.find(status) == 23 else rest
 
 

@@ -89,6 +89,6 @@ def _git(folder: Path, revision: str, *arguments: str) -> bytes:
     except FileNotFoundError:
         raise UsageError(f"{revision} is not a path, and git is not installed") from None
     except subprocess.CalledProcessError as error:
-        said = error.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
-        why = f": {said}" if said else ""
+        message = error.stderr.decode("utf-8", "replace").strip().removeprefix("fatal: ")
+        why = f": {message}" if message else ""
         raise UsageError(f"{revision} is neither a path nor a git revision of {folder}{why}") from None

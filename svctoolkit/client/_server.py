@@ -84,11 +84,11 @@ class Server:
             body = (
                 data
                 if isinstance(data, dict)
-                else {"message": f"{answer.status} {answer.reason}: {self._said(answer)}"}
+                else {"message": f"{answer.status} {answer.reason}: {self._message_in(answer)}"}
             )
             raise RequestError(answer.status, self._masker.mask(body))
         if not 200 <= answer.status < 300 or data is None:
-            raise _failures.bad_answer(self.base_url, f"{answer.status} {answer.reason}, {self._said(answer)}")
+            raise _failures.bad_answer(self.base_url, f"{answer.status} {answer.reason}, {self._message_in(answer)}")
         if isinstance(data, dict) and isinstance(data.get("message"), str) and "destinationId" not in data:
             raise RequestError(
                 answer.status, self._masker.mask(data)
@@ -178,7 +178,7 @@ class Server:
             fields = {name.lower(): value for name, value in response.headers.items()}
             return Answer(response.status_code, response.reason_phrase, fields, bytes(read))
 
-    def _said(self, answer: Answer) -> str:
+    def _message_in(self, answer: Answer) -> str:
         kind = answer.headers.get("content-type", "").partition(";")[0] or "no content type"
         return f"{kind}, {self._begins(answer)}" if answer.body else "an empty body"
 

@@ -22,13 +22,13 @@ _WORDS = {
 _KIND = re.compile(r"`([\w |]+)`")
 
 
-def config_problem(said: str, settings: type[msgspec.Struct], config: Mapping[str, Json]) -> str:
+def config_problem(message: str, settings: type[msgspec.Struct], config: Mapping[str, Json]) -> str:
     """Reword the library's message (``Expected `str`, got `int` - at `$.webhookUrl` ``), with the variable in front.
 
     >>> config_problem("Expected `str`, got `int` - at `$.apiUrl`", msgspec.Struct, {})
     'apiUrl: expected a string, got a number'
     """
-    what, _, place = said.partition(" - at `$.")
+    what, _, place = message.partition(" - at `$.")
     place = place.rstrip("`")
     if missing := re.match("Object missing required field `(.+)`", what):
         name = f"{place}.{missing[1]}" if place else missing[1]

@@ -195,7 +195,8 @@ def check_variables(type: str, config: Mapping[str, Json]) -> None:
     if len(unknown) > _MOST:
         problems.append(Problem(f"{type} does not have {len(unknown) - _MOST} more of the given variables"))
     problems += [
-        Problem(f"{key}: {said}", where=f"{get(type).display_name} config") for key, said in _misfits(type, config)
+        Problem(f"{key}: {message}", where=f"{get(type).display_name} config")
+        for key, message in _misfits(type, config)
     ]
     if problems:
         raise InvalidConfig(problems)

@@ -108,8 +108,8 @@ def _difference(batch: Batch, other: Batch) -> tuple[int, str]:
     for one, two in zip(batch.payloads, other.payloads, strict=True):
         for weight, (member, words) in enumerate(_MEMBERS.items()):
             if one.get(member) != two.get(member):
-                said = f": {str(one.get(member)).partition('?')[0]}" if member in ("endpoint", "method") else ""
-                return 4 - weight, words + said
+                detail = f": {str(one.get(member)).partition('?')[0]}" if member in ("endpoint", "method") else ""
+                return 4 - weight, words + detail
     if len(batch.jobs) == 1 or len(other.jobs) == 1:
         return 0, "it is sent alone, or it must follow other events of its user"
     return 0, "the previous request is full, or merging would reorder its user's events"

@@ -125,8 +125,8 @@ class Warehouses:
                 _keep_last(self._file(destination), self._lines[destination.key] - most)
                 self._lines[destination.key] = most
         except OSError as error:
-            said = f"loaded data cannot be written to {self._folder}: {error.strerror}"
-            raise DeliveryError(said, code="ENOSPC", status=503) from error
+            message = f"loaded data cannot be written to {self._folder}: {error.strerror}"
+            raise DeliveryError(message, code="ENOSPC", status=503) from error
 
     def _read(self, destination: Destination, warehouse: Warehouse) -> None:
         """Load what an earlier process has staged. The last line may be incomplete if that process was killed."""

@@ -87,17 +87,8 @@ class Diff(Displayed):
             counts = [changes.count(kind) for kind in ("new", "missing", "type")]
             rows = (table.before, table.after, table.only_before, table.only_after, table.changed)
             lines.append((table.table, *rows, *counts))
-        names = [
-            "table",
-            "before",
-            "after",
-            "only_before",
-            "only_after",
-            "changed",
-            "new_columns",
-            "missing_columns",
-            "types",
-        ]
+        names = ["table", "before", "after", "only_before", "only_after", "changed"]
+        names += ["new_columns", "missing_columns", "types"]
         return pd.DataFrame(storable_all(lines), columns=names)
 
     def __repr__(self) -> str:

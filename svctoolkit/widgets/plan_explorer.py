@@ -208,8 +208,8 @@ class PlanState:
         event, verdict = self.events[title][place]
         lines: list[Sequence[object]] = []
         for number, line in enumerate(marked_lines(event, verdict.violations), 1):
-            said = [f"{v.type}: {v.message} {hint(verdict, v)}".strip() for v in line.violations]
-            mark = display.message("\n".join(said), "error") if said else ""
+            message = [f"{v.type}: {v.message} {hint(verdict, v)}".strip() for v in line.violations]
+            mark = display.message("\n".join(message), "error") if message else ""
             lines.append((str(number), Html(f"<pre>{display.html(line.text)}</pre>"), mark))
         unplanned = [v for v in verdict.violations if not v.path and v.type == "Unplanned-Event"]
         head = display.message(hint(verdict, unplanned[0]) or "not planned", "warning") if unplanned else Html("")

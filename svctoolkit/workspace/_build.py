@@ -237,8 +237,8 @@ class Builder:
                     raise ConfigError("no such file")
                 return yamlfile.load_text(place)
         except (ConfigError, OSError) as error:
-            said = error.problems[0].message if isinstance(error, ConfigError) else error.strerror
-            self._flaw(path, f"cannot read {yamlfile.display_name(place)}: {said}")
+            message = error.problems[0].message if isinstance(error, ConfigError) else error.strerror
+            self._flaw(path, f"cannot read {yamlfile.display_name(place)}: {message}")
             return ""
 
     def _flaw(self, path: _Path, message: str, *, key: bool = False) -> None:

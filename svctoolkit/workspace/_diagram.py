@@ -28,12 +28,12 @@ def diagram(workspace: Workspace) -> Html:
     shapes += [_source(source, _y(i, len(sources), rows)) for i, source in enumerate(sources)]
     shapes += [_destination(d, places[d.key]) for d in destinations]
     title = f"Workspace {workspace.name}"
-    said = f"{quantity(len(sources), 'source')}, {quantity(len(destinations), 'destination')}"
-    said += "; the table below shows the same"
+    summary = f"{quantity(len(sources), 'source')}, {quantity(len(destinations), 'destination')}"
+    summary += "; the table below shows the same"
     return Html(
         f'<svg class="diagram" role="img" viewBox="0 0 {_WIDTH} {rows * _ROW + _TOP}" '
-        f'aria-label="{escape(title)}: {said}"><title>{escape(title)}</title>: '
-        f"<desc>{said}</desc>. {''.join(shapes)}</svg>"
+        f'aria-label="{escape(title)}: {summary}"><title>{escape(title)}</title>: '
+        f"<desc>{summary}</desc>. {''.join(shapes)}</svg>"
     )
 
 

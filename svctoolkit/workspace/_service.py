@@ -323,5 +323,5 @@ class _Reader:
 
 
 def _language(shape: _Code) -> Language | None:
-    said = (shape.language or "").lower()
-    return "python" if said.startswith("python") else "javascript" if said.startswith("javascript") else None
+    language = (shape.language or "").lower()
+    return "python" if language.startswith("python") else "javascript" if language.startswith("javascript") else None

@@ -155,8 +155,8 @@ def _code(document: Document, spec: CodeShape, path: Path) -> tuple[str, Path | 
             raise ConfigError("no such file")
         return yamlfile.load_text(place), Path(spec.file)
     except ConfigError as error:
-        said = f"cannot read {yamlfile.display_name(place)}: {error.problems[0].message}"
-        raise InvalidWorkspace(document.problem(["spec", "file"], said)) from error
+        message = f"cannot read {yamlfile.display_name(place)}: {error.problems[0].message}"
+        raise InvalidWorkspace(document.problem(["spec", "file"], message)) from error
 
 
 def _others(path: Path) -> Iterator[Path]:

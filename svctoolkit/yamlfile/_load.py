@@ -110,16 +110,16 @@ def _from_yaml(source: Text, error: type[ConfigError]) -> Document:
 
 def _syntax(source: Text, wrong: yaml.YAMLError) -> Problem:
     mark = getattr(wrong, "problem_mark", None) or getattr(wrong, "context_mark", None)
-    said = str(getattr(wrong, "problem", None) or wrong)
+    message = str(getattr(wrong, "problem", None) or wrong)
     # Something missing at the end of the file is reported after the last character.
     index = min(mark.index if mark else 0, len(source.text.rstrip()))
     if source.text[index : index + 1] == "\t":
         return source.problem_at(index, "a tab in the indentation: YAML allows spaces only")
-    if "invalid Unicode character escape" in said:
+    if "invalid Unicode character escape" in message:
         return source.problem_at(*_escaped(source.text, index))
-    if "cannot start any token" in said:
+    if "cannot start any token" in message:
         return source.problem_at(index, f"text that starts with {source.text[index : index + 1]!r} needs quotes")
-    meaning = next((ours for theirs, ours in _MEANINGS.items() if theirs in said), f"not YAML: {said}")
+    meaning = next((ours for theirs, ours in _MEANINGS.items() if theirs in message), f"not YAML: {message}")
     opened = getattr(wrong, "context_mark", None)
     if opened and opened.index < index and "closed" in meaning:
         meaning += f" (opened in line {source.at(opened.index)[0]})"

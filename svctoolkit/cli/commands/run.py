@@ -143,7 +143,7 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
     snapshots = runner.Snapshots(args.update or "none")
     idle = runner.IdleParts()
     code = _run_and_report(chosen, args, snapshots, idle, read, shared)
-    _tell_snapshots(snapshots, suites if {s.name for s in chosen} == {s.name for s in scenarios} else [])
+    _print_snapshots(snapshots, suites if {s.name for s in chosen} == {s.name for s in scenarios} else [])
     for line in idle.lines(suites):
         _terminal.err(line)
     return code
@@ -271,7 +271,7 @@ def _run_and_report(
         planes.close()
     last.keep(ran)
     last.Passed.load().keep({name: inputs for name, inputs in passed.items() if ran[name]})
-    _tell_slowest(times, args.slowest)
+    _print_slowest(times, args.slowest)
     _terminal.flush()
     return code
 
@@ -321,14 +321,14 @@ def _low(percent: float, least: float | None) -> Exit:
     return Exit.FAILED
 
 
-def _tell_slowest(times: Sequence[tuple[float, str]], most: int) -> None:
+def _print_slowest(times: Sequence[tuple[float, str]], most: int) -> None:
     from svctoolkit.cli import _terminal
 
     for milliseconds, name in sorted(times, reverse=True)[:most]:
         _terminal.err(f"{milliseconds:9.1f} ms  {name}")
 
 
-def _tell_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
+def _print_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
     """Report the snapshots written and, for the `whole` suites that ran completely, unused snapshots."""
     from svctoolkit.cli import _terminal
     from svctoolkit.yamlfile import display_name

@@ -51,8 +51,8 @@ def _trust(store: TrustStore, files: Sequence[str]) -> int:
         return Exit.NOTHING
     new = record(found, store)
     for piece in dict.fromkeys(found):
-        said = "trusted" if piece in new else "already trusted"
-        _terminal.out(f"{said}: {_terminal.plain(piece.label)}")
+        state = "trusted" if piece in new else "already trusted"
+        _terminal.out(f"{state}: {_terminal.plain(piece.label)}")
     return Exit.OK
 
 

@@ -127,8 +127,8 @@ def judge(delivery: Delivery) -> Outcome | None:
     if not messages:
         return None
     first = messages[0] if isinstance(messages, list) and isinstance(messages[0], dict) else {}
-    said = (first.get("fieldPath"), first.get("validationCode"), first.get("description"))
-    return Outcome("abort", " | ".join(str(member) for member in said if member))
+    members = (first.get("fieldPath"), first.get("validationCode"), first.get("description"))
+    return Outcome("abort", " | ".join(str(member) for member in members if member))
 
 
 @converter

@@ -23,8 +23,8 @@ def judge(delivery: Delivery) -> Outcome | None:
 
 
 def _reason(error: dict[str, object]) -> str:
-    said = (error.get("reason"), error.get("field"), error.get("message"))
-    return ": ".join(str(member) for member in said if member)
+    members = (error.get("reason"), error.get("field"), error.get("message"))
+    return ": ".join(str(member) for member in members if member)
 
 
 def answer_batch(_url: str, body: Json, failed: Collection[int]) -> Answer | None:

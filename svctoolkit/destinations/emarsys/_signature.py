@@ -13,7 +13,7 @@ def signature(username: Secret, secret: Secret, now: datetime, seed: str) -> str
     """Return the header `X-WSSE`: a digest of the secret, the time and a nonce that is derived from `seed`."""
     created = f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
     nonce = hashlib.md5(f"{seed}{created}".encode(), usedforsecurity=False).hexdigest()
-    said = hashlib.sha1(f"{nonce}{created}{secret.reveal()}".encode(), usedforsecurity=False).hexdigest()
-    digest = b64encode(said.encode()).decode()
+    checksum = hashlib.sha1(f"{nonce}{created}{secret.reveal()}".encode(), usedforsecurity=False).hexdigest()
+    digest = b64encode(checksum.encode()).decode()
     name = username.reveal()
     return f'UsernameToken Username="{name}", PasswordDigest="{digest}", Nonce="{nonce}", Created="{created}"'

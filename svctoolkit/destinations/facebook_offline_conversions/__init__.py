@@ -225,8 +225,8 @@ def _contents(products: Any) -> list[dict[str, Any]]:
 
 def _content_type(event: Event, name: str, settings: FacebookOfflineSettings) -> Json:
     """Return the content type in the event's options, else that configured for its category, else the default."""
-    if said := destination.options(event).get("contentType"):
-        return said
+    if chosen := destination.options(event).get("contentType"):
+        return chosen
     properties = event.properties
     products = properties.get("products")
     is_group = name == "ViewContent" and not (products and isinstance(products, list))

@@ -217,9 +217,9 @@ def _custom_data(event: Event, settings: FacebookPixelSettings, *, needed: bool 
 def _content_type(event: Event, settings: FacebookPixelSettings, usual: str) -> str:
     """Return the content type: in the event's options, else its properties, else configured for its category."""
     properties = event.properties
-    said = destination.options(event).get("contentType") or properties.get("content_type")
-    if said:
-        return text(said)
+    chosen = destination.options(event).get("contentType") or properties.get("content_type")
+    if chosen:
+        return text(chosen)
     category = properties.get("category")
     if not category and (bought := properties.get("products")) and isinstance(bought, list):
         category = bought[0].get("category") if isinstance(bought[0], dict) else None

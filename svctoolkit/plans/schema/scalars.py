@@ -82,15 +82,15 @@ def text_checks(schema: Schema, where: str) -> Checks:
     """Check lengths in characters, and patterns."""
     if "maxLength" in schema:
         most = schema["maxLength"]
-        said = f"must NOT have more than {number_text(most)} characters"
-        yield _TEXT, demand("maxLength", said, f"{where}/maxLength", lambda text: len(text) <= most)
+        message = f"must NOT have more than {number_text(most)} characters"
+        yield _TEXT, demand("maxLength", message, f"{where}/maxLength", lambda text: len(text) <= most)
     if "minLength" in schema:
         least = schema["minLength"]
-        said = f"must NOT have fewer than {number_text(least)} characters"
-        yield _TEXT, demand("minLength", said, f"{where}/minLength", lambda text: len(text) >= least)
+        message = f"must NOT have fewer than {number_text(least)} characters"
+        yield _TEXT, demand("minLength", message, f"{where}/minLength", lambda text: len(text) >= least)
     if "pattern" in schema:
-        said = f'must match pattern "{schema["pattern"]}"'
-        yield _TEXT, demand("pattern", said, f"{where}/pattern", patterns.search(schema["pattern"]))
+        message = f'must match pattern "{schema["pattern"]}"'
+        yield _TEXT, demand("pattern", message, f"{where}/pattern", patterns.search(schema["pattern"]))
 
 
 def format_checks(schema: Schema, where: str) -> Checks:
@@ -102,16 +102,16 @@ def format_checks(schema: Schema, where: str) -> Checks:
         yield NUMBERS, demand("format", f'must match format "{name}"', f"{where}/format", NUMBER_FORMATS[name])
     for keyword, (sign, _) in FORMAT_LIMITS.items():
         if keyword in schema and name in ORDERED_FORMATS:
-            said = f"should be {sign} {schema[keyword]}"
-            yield _TEXT, demand(keyword, said, f"{where}/{keyword}", within(keyword, schema[keyword], name))
+            message = f"should be {sign} {schema[keyword]}"
+            yield _TEXT, demand(keyword, message, f"{where}/{keyword}", within(keyword, schema[keyword], name))
 
 
 def value_checks(schema: Schema, where: str) -> Checks:
     """Check `const` and `enum`, for values of every class."""
     if "const" in schema:
         constant = identity(schema["const"])
-        said = "must be equal to constant"
-        yield CLASSES, demand("const", said, f"{where}/const", lambda value: identity(value) == constant)
+        message = "must be equal to constant"
+        yield CLASSES, demand("const", message, f"{where}/const", lambda value: identity(value) == constant)
     if "enum" in schema:
         yield from _enum(schema["enum"], f"{where}/enum")
 
@@ -119,12 +119,12 @@ def value_checks(schema: Schema, where: str) -> Checks:
 def _enum(values: list[Any], schema_path: str) -> Checks:
     texts = frozenset(value for value in values if isinstance(value, str))
     others = frozenset(identity(value) for value in values if not isinstance(value, str))
-    kind, said = type_of("enum"), "must be equal to one of the allowed values"
+    kind, message = type_of("enum"), "must be equal to one of the allowed values"
 
     def check_text(value: Any, path: str, errors: list[Violation], _trace: Any) -> None:
         if value not in texts:
-            errors.append(Violation(kind, said, "", path, schema_path))
+            errors.append(Violation(kind, message, "", path, schema_path))
 
     yield _TEXT, check_text
     rest = tuple(kind for kind in CLASSES if kind is not str)
-    yield rest, demand("enum", said, schema_path, lambda value: identity(value) in others)
+    yield rest, demand("enum", message, schema_path, lambda value: identity(value) in others)

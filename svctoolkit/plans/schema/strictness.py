@@ -86,8 +86,9 @@ def _shape(schema: Mapping[str, Any]) -> Iterator[Refusal]:
         path: Path = tuple(error.instance_path)
         if path not in places:
             places.add(path)
-            said = error.message.replace("\n", " ")
-            yield Refusal(path, f"not what JSON Schema allows: {said if len(said) <= 200 else said[:199] + '…'}")
+            message = error.message.replace("\n", " ")
+            short = message if len(message) <= 200 else f"{message[:199]}…"
+            yield Refusal(path, f"not what JSON Schema allows: {short}")
 
 
 class _Place:
@@ -173,8 +174,8 @@ class _Walk:
             if strict and name in schema and "contains" not in schema:
                 self._refuse((*path, name), f"{name!r} without 'contains' is ignored", key=True)
         if strict and "additionalItems" in schema and not isinstance(schema.get("items"), list):
-            said = "'additionalItems' is ignored if 'items' is not a list of schemas"
-            self._refuse((*path, "additionalItems"), said, key=True)
+            message = "'additionalItems' is ignored if 'items' is not a list of schemas"
+            self._refuse((*path, "additionalItems"), message, key=True)
         self._check_contains(schema, path)
         self._check_types(schema, path)
         if schema.get("enum") == []:
@@ -225,8 +226,8 @@ class _Walk:
         for index, name in enumerate(schema.get("required", [])):
             if name not in own and name not in place.names:
                 near = did_you_mean(name, own) if len(own) <= 500 else ""
-                said = f"required property {name!r} is not among the 'properties' of the same schema.{near}"
-                self._refuse((*path, "required", index), said)
+                message = f"required property {name!r} is not among the 'properties' of the same schema.{near}"
+                self._refuse((*path, "required", index), message)
 
     def _follow(self, reference: Json, path: Path, place: _Place, base: str) -> None:
         if not isinstance(reference, str):
@@ -276,8 +277,8 @@ class _Walk:
             self._inside(inner, (*path, "patternProperties", text), place, base)
             if self._options.strict and not patterns.problem(text):
                 for name in filter(patterns.search(text), own):
-                    said = f"the property {name!r} also matches the pattern {text!r}; RudderStack rejects that"
-                    self._refuse((*path, "patternProperties", text), said, key=True)
+                    message = f"the property {name!r} also matches the pattern {text!r}; RudderStack rejects that"
+                    self._refuse((*path, "patternProperties", text), message, key=True)
 
     def _inside(self, schema: Any, path: Path, place: _Place, base: str) -> None:
         """Visit the schema of a member or an item with new planned names; those of the parent are reset, too."""

@@ -32,9 +32,9 @@ def _what_happened(missing: Group, day: str, groups: Sequence[Group]) -> str:
     if not found:
         return "cause unknown: no event of that day was dropped or failed in this run"
     found.sort(key=lambda group: -group.days[day])
-    said = [f"{group.days[day]:,} {group.kind} ({_reason(group)})" for group in found[:_MOST_CAUSES]]
+    causes = [f"{group.days[day]:,} {group.kind} ({_reason(group)})" for group in found[:_MOST_CAUSES]]
     more = [f"{len(found) - _MOST_CAUSES} more causes"] if len(found) > _MOST_CAUSES else []
-    return f"of that day: {', '.join(said + more)}"
+    return f"of that day: {', '.join(causes + more)}"
 
 
 def _reason(group: Group) -> str:

@@ -25,8 +25,8 @@ def left_out(files: Sequence[tuple[Place, Format]]) -> Mapping[str, str]:
     tracks = [(path, format) for path, format in tables if table_of(str(path)) == "tracks"]
     others = ((path, format) for path, format in tables if not table_of(str(path)) and str(path) not in reasons)
     if tracks and _is_tracks(_header(*tracks[0])) and any(_is_tracks(_header(*other)) for other in others):
-        said = "each of its events is also in the table named after the event, with its properties"
-        reasons.update({str(path): f"skipped tracks: {said}" for path, _ in tracks})
+        message = "each of its events is also in the table named after the event, with its properties"
+        reasons.update({str(path): f"skipped tracks: {message}" for path, _ in tracks})
     return reasons
 
 

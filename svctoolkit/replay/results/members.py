@@ -173,10 +173,10 @@ def _fits(group: Group, before: Any, after: Any, rules: tuple[str | None, str | 
     if group.path == "error" and all(rules):
         return rules == (group.before, group.after)
     if group.path in ("error", "reason", "fate"):
-        said = f"{before}\n{after}"
-        if said not in texts:
-            texts[said] = (text_template(str(before)), text_template(str(after))) == (group.before, group.after)
-        return texts[said]
+        pair = f"{before}\n{after}"
+        if pair not in texts:
+            texts[pair] = (text_template(str(before)), text_template(str(after))) == (group.before, group.after)
+        return texts[pair]
     return (json_type(before), json_type(after)) in ((group.before, group.after), ("number", "number")) or (
         {group.before, group.after} & {"varying", "fixed"} != set()
     )

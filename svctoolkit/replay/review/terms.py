@@ -127,8 +127,8 @@ def met_by_number(text: str, numbers: Mapping[str, Mapping[str, int]], words: Se
         terms = [_number_term(term, words) for term in re.split(r"\band\b", clause)]
         for place, of in numbers.items():
             if all(_OPERATORS[term.compare](of[term.word], term.bound) for term in terms):
-                said = ", ".join(f"{of[term.word]:,} {term.word.replace('_', ' ')}" for term in terms)
-                found.append(Breach(clause.strip(), f"{said} in {place}"))
+                message = ", ".join(f"{of[term.word]:,} {term.word.replace('_', ' ')}" for term in terms)
+                found.append(Breach(clause.strip(), f"{message} in {place}"))
     return found
 
 

@@ -107,9 +107,9 @@ def hints(step: StepOutcome) -> Iterator[str]:
     first = {d.path[0] for d in step.differences if d.path} - {"failed"}
     if first_wrong_stage(step) in STAGES and len(first) > 1:
         yield f"the first stage that differs is {first_wrong_stage(step)}"
-    said = trouble(step.answer) if step.answer else ""
-    if said and said.partition(": ")[2] not in str(step.differences):
-        yield said
+    message = trouble(step.answer) if step.answer else ""
+    if message and message.partition(": ")[2] not in str(step.differences):
+        yield message
     yield from help_commands(step)
 
 

@@ -68,8 +68,8 @@ def title(subject: Outcome) -> str:
 
 def status(subject: str) -> Html:
     """A status as symbol, word and colour."""
-    _, said, kind = _LOOKS[subject]
-    return pill(said, kind)
+    _, label, kind = _LOOKS[subject]
+    return pill(label, kind)
 
 
 def scenarios(outcomes: Iterable[Outcome]) -> Html:

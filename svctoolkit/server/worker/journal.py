@@ -31,10 +31,7 @@ class Journal:
     def __init__(self, feed: Feed, traces: Traces) -> None:
         self.feed, self.traces, self.lost_values = feed, traces, LostValues()
         self._lock = Lock()
-        self._counts: dict[str, Counter[tuple[str, ...]]] = {
-            kind: Counter()
-            for kind in ("received", "repeated", "rejected", "deliveries", "fates", "checks", "violations")
-        }
+        self._counts: dict[str, Counter[tuple[str, ...]]] = {kind: Counter() for kind in _KINDS}
 
     def counts(self, kind: str) -> dict[tuple[str, ...], int]:
         """Return how often something of this kind has happened since the start."""

@@ -110,8 +110,8 @@ def _convert(row: Staged, column: str, kind: str, value: Any, catalogue: Catalog
         origin_words = f", set by {field}event {origin.event_id}" if origin.event_id else ""
         becomes = "NULL" if stored is None else text_of(stored)
         shown = shorten(stored_json(value), 40)
-        said = f"{shown} is {type_}, the column {column} {kind}{origin_words}: it becomes {becomes}"
-        report.lose(row, column, loss, said)
+        message = f"{shown} is {type_}, the column {column} {kind}{origin_words}: it becomes {becomes}"
+        report.lose(row, column, loss, message)
     if loss == "null":
         _discard(row, column, value, f"incompatible schema conversion from {kind} to {type_}", catalogue, report)
     return stored
@@ -131,8 +131,8 @@ def _discard(row: Staged, column: str, value: Any, reason: str, catalogue: Catal
 def _integer(row: Staged, column: str, value: float, report: Report) -> int:
     """Convert a number of type int beyond 64 bits."""
     stored = cut(value)
-    said = f"{value:.17g} has more than 64 bits: {stored} is stored. Send it as text"
-    report.lose(row, column, "rounded", said)
+    message = f"{value:.17g} has more than 64 bits: {stored} is stored. Send it as text"
+    report.lose(row, column, "rounded", message)
     return stored
 
 
@@ -153,8 +153,8 @@ def _texts(rows: Sequence[Staged], column: str, kind: str, values: list[Any], li
     for place, value in enumerate(values):
         if value is not None and is_long(value, limit):
             row, values[place] = rows[place], value[:limit]
-            said = f"its {len(value):,} characters are cut to {limit}, the length of the column {column}"
-            report.lose(row, column, "cut", said)
+            message = f"its {len(value):,} characters are cut to {limit}, the length of the column {column}"
+            report.lose(row, column, "cut", message)
     return values
 
 

@@ -174,8 +174,8 @@ class Database:
                 raise ConfigError(f"invalid SQL: {error}") from None
             kinds = [str(statement.type).rpartition(".")[2] for statement in statements]
             if len(kinds) != 1 or kinds[0] not in _READS:
-                said = f"expected one SELECT, found {', '.join(kinds) or 'nothing'}"
-                raise ConfigError(f"{said}: only events change the tables. Write models as `WITH ... SELECT`")
+                message = f"expected one SELECT, found {', '.join(kinds) or 'nothing'}"
+                raise ConfigError(f"{message}: only events change the tables. Write models as `WITH ... SELECT`")
             timer = Timer(seconds, self._connection.interrupt)
             timer.start()
             try:
@@ -205,8 +205,8 @@ class Database:
                 target.execute(f"CREATE OR REPLACE TABLE {schema}.{quote(table)} ({body})")
                 target.execute(f"INSERT INTO {schema}.{quote(table)} BY NAME SELECT * FROM {_BATCH}")
                 for name, _, comment in columns:
-                    said = literal(comment or "")
-                    target.execute(f"COMMENT ON COLUMN {schema}.{quote(table)}.{quote(name)} IS {said}")
+                    text = literal(comment or "")
+                    target.execute(f"COMMENT ON COLUMN {schema}.{quote(table)}.{quote(name)} IS {text}")
                 target.unregister(_BATCH)
             # Text that this database wrote, with names relative to it: see `Loader._make_view`.
             views = "SELECT sql FROM duckdb_views() WHERE schema_name = ? AND NOT internal"

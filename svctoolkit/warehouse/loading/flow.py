@@ -25,18 +25,18 @@ class Flow:
     def __init__(self, text_column: str) -> None:
         self._text_column = text_column
         self._tables: dict[str, set[str]] = {}
-        self._ways: set[tuple[str, str, str]] = set()
+        self._paths: set[tuple[str, str, str]] = set()
 
     def note(self, staged: Sequence[Staged]) -> None:
         """Note the rows of one event."""
         if not staged:
             return
         text = staged[0].data.get(self._text_column, "")
-        way = (text if isinstance(text, str) else "", staged[0].table, staged[-1].table)
-        if way not in self._ways and len(self._ways) < _MOST_EVENTS:
-            self._ways.add(way)
+        path = (text if isinstance(text, str) else "", staged[0].table, staged[-1].table)
+        if path not in self._paths and len(self._paths) < _MOST_EVENTS:
+            self._paths.add(path)
             kind = next((_KINDS[row.table.lower()] for row in staged if row.table.lower() in _KINDS), "track")
-            self._tables.setdefault(f"{kind} {way[0]}".strip(), set()).update(row.table for row in staged)
+            self._tables.setdefault(f"{kind} {path[0]}".strip(), set()).update(row.table for row in staged)
 
     def tables(self) -> dict[str, set[str]]:
         """Return event (a track event by its name) -> the tables that contain its rows."""

@@ -128,8 +128,8 @@ class Catalogue:
         for column, kind in row.columns.items():
             old = columns_of_table.get(column)
             if old is None and most and len(columns_of_table) >= most:
-                said = f"{self.provider.label} allows {most} columns per table, and {row.table} has that many"
-                losses.append(Loss(row.path(column), column, row.table, "full", said, row.event_id))
+                message = f"{self.provider.label} allows {most} columns per table, and {row.table} has that many"
+                losses.append(Loss(row.path(column), column, row.table, "full", message, row.event_id))
             elif old is None or (old == "string" and kind == "text"):
                 columns_of_table[column] = kind
                 new.setdefault(row.table, {})[column] = kind

@@ -157,8 +157,8 @@ class Flattener:
         if column and number != value:
             self.is_lossy = True
             if self._notes:
-                said = f"{value} is more than 2^53: numbers travel as doubles, so {number} arrives. Send it as text"
-                self._notes.add("rounded", f"{path}.{key}", column, said)
+                message = f"{value} is more than 2^53: numbers travel as doubles, so {number} arrives. Send it as text"
+                self._notes.add("rounded", f"{path}.{key}", column, message)
         return number, "int" if isinstance(number, int) or number.is_integer() else "float"
 
     def _other(self, value: Any) -> tuple[Any, str]:
@@ -189,8 +189,8 @@ class Flattener:
 
 def _note_origin(notes: Notes, path: str, column: str, into: Columns) -> None:
     if column in into.paths:
-        said = f"{path} also maps to the column {column}, and wins. Rename one of them"
-        notes.add("collision", into.paths[column], column, said)
+        message = f"{path} also maps to the column {column}, and wins. Rename one of them"
+        notes.add("collision", into.paths[column], column, message)
     into.paths[column] = path
 
 
@@ -198,8 +198,8 @@ def _note_absence(notes: Notes, path: str, column: str, value: Any) -> None:
     if column:
         notes.drop(path, column, value)
     else:
-        said = "the name has no ASCII letters or digits, so it gets no column. Rename it"
-        notes.add("nameless", path, "", said)
+        message = "the name has no ASCII letters or digits, so it gets no column. Rename it"
+        notes.add("nameless", path, "", message)
 
 
 _TIME_LOSSES = {

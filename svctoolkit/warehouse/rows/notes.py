@@ -81,8 +81,8 @@ class Notes:
 
     def drop(self, path: str, column: str, value: Json) -> None:
         """Note a field whose name is reserved. It is not a loss if the same value ends up there: see `settle`."""
-        said = f"{column} is a reserved column of the warehouse: the value is dropped. Send it under another name"
-        self._dropped.append((Loss(path, column, self.table, "shadowed", said, self.event_id), value))
+        message = f"{column} is a reserved column of the warehouse: the value is dropped. Send it under another name"
+        self._dropped.append((Loss(path, column, self.table, "shadowed", message, self.event_id), value))
 
     def settle(self, rows: Iterable[Mapping[str, Json]]) -> None:
         """Turn dropped values that did not reach a row in another way into losses."""

@@ -302,8 +302,8 @@ def _track(work: _Work) -> None:
     if not table:
         work.flattener.is_lossy = True
         if work.notes:
-            said = "the event's name has no ASCII letters or digits, so it gets no table"
-            work.notes.add("untabled", "event", "", said)
+            message = "the event's name has no ASCII letters or digits, so it gets no table"
+            work.notes.add("untabled", "event", "", message)
         return
     columns = work.begin(table)
     work.flattener.flatten(event.get("properties"), "properties", columns)

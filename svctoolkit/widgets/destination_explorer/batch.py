@@ -67,8 +67,8 @@ def _item(
     if left_out > 0:
         names = Html(names + display.message(f"{display.quantity(left_out, 'more event')} not shown", "info"))
     trees = [display.tree(mask(payload), f"request {n}") for n, payload in enumerate(item.payloads, 1)]
-    said = [display.message(mask(item.error), _KINDS[item.status])] if item.error else []
-    return display.more(title, display.columns(names, Html("".join([*said, *trees]))), is_open=number < _OPEN)
+    message = [display.message(mask(item.error), _KINDS[item.status])] if item.error else []
+    return display.more(title, display.columns(names, Html("".join([*message, *trees]))), is_open=number < _OPEN)
 
 
 def _row(place: int, event: Mapping[str, Any]) -> tuple[object, ...]:

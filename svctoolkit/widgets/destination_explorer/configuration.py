@@ -46,15 +46,15 @@ def starting(type: str) -> dict[str, Json]:
 def problems(type: str, config: Mapping[str, Json]) -> dict[str, str]:
     """Problems by variable; general ones are under an empty name."""
     messages: dict[str, str] = {}
-    for name, said in _said(type, config):
-        messages.setdefault(name, said)
+    for name, message in _messages(type, config):
+        messages.setdefault(name, message)
     for name, variable in variables(type).items():
         if variable.required and variable.default is None and config.get(name) in (None, "", [], {}):
             messages.setdefault(name, "is required")
     return messages
 
 
-def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _messages(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
         definitions.check_variables(type, config)
         if type in CATALOGUE:
@@ -64,10 +64,10 @@ def _said(type: str, config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     except InvalidConfig as error:
         names = variables(type)
         for problem in error.problems:
-            place, _, said = problem.message.partition(": ")
+            place, _, message = problem.message.partition(": ")
             name, _, inner = place.partition(".")
             if name in names:
-                yield name, f"{inner}: {said}" if inner else said
+                yield name, f"{inner}: {message}" if inner else message
             else:
                 yield "", problem.message
 

@@ -309,10 +309,10 @@ class DestinationExplorer(controls.Explorer):
     def _add(self) -> None:
         """Add the current scenario to the file."""
         try:
-            said = display.message(self.state.request().add_to(self._file.value), "ok")
+            message = display.message(self.state.request().add_to(self._file.value), "ok")
         except ToolkitError as error:
-            said = controls.failure(error)
-        self._added.value = display.page(said)
+            message = controls.failure(error)
+        self._added.value = display.page(message)
 
     def _compare(self) -> None:
         if self._lit is not None:

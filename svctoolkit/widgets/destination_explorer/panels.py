@@ -87,10 +87,10 @@ class BatchPanel:
         self._count = controls.number("How many", min(len(own), _MOST_EVENTS) or 20, low=1, high=_MOST_EVENTS)
         self._jobs = controls.number("Events of a call (jobs)", 20, low=1, high=_MOST_EVENTS)
         start = controls.button("Put together", self.run, icon="object-group")
-        self._said = controls.html()
+        self._message = controls.html()
         note = "Nothing is sent: these are the requests that a data plane would make."
         help = controls.html(display.page(display.message(note, "info")))
-        self.box = controls.group("", controls.bar(self._kind, self._count, self._jobs, start), help, self._said)
+        self.box = controls.group("", controls.bar(self._kind, self._count, self._jobs, start), help, self._message)
         self._work: controls.Work[Html] = controls.Work(self._show, fail=self._fail, busy=lambda _: None)
         self.result = Html("")
 
@@ -115,8 +115,8 @@ class BatchPanel:
 
     # Any: the result of the work
     def _show(self, page: Any) -> None:
-        self._said.value = self.result = page
+        self._message.value = self.result = page
 
     def _fail(self, message: Html) -> None:
-        self._said.value = display.page(message)
+        self._message.value = display.page(message)
         self.result = Html("")

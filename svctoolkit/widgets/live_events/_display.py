@@ -79,8 +79,8 @@ def _row(arrival: Arrival) -> tuple[object, ...]:
         else display.pill(f"{destination}: {status}", kind(status))
         for destination, status in arrival.fates.items()
     ]
-    said: object = display.pill(f"refused: {arrival.refused}", "error") if arrival.refused else Html(" ".join(pills))
-    return (str(arrival.seq), _time(arrival), arrival.source, arrival.type, arrival.name, arrival.user, said)
+    outcome: object = display.pill(f"refused: {arrival.refused}", "error") if arrival.refused else Html(" ".join(pills))
+    return (str(arrival.seq), _time(arrival), arrival.source, arrival.type, arrival.name, arrival.user, outcome)
 
 
 def kind(status: str) -> display.Kind:
@@ -133,13 +133,13 @@ def _deliveries(deliveries: Sequence[Mapping[str, Any]]) -> list[Html]:
     if not deliveries:
         return []
     left_out = len(deliveries) - _MOST_DELIVERIES
-    said = [display.message(f"{left_out} earlier requests not shown.", "info")] if left_out > 0 else []
+    message = [display.message(f"{left_out} earlier requests not shown.", "info")] if left_out > 0 else []
     blocks = [_delivery(delivery) for delivery in deliveries[-_MOST_DELIVERIES:]]
-    return [display.section("Requests to destinations", *said, *blocks)]
+    return [display.section("Requests to destinations", *message, *blocks)]
 
 
 def _delivery(delivery: Mapping[str, Any]) -> Html:
-    question, said = delivery["request"], delivery["error"] or f"{delivery['milliseconds']:,.1f} ms"
+    question, message = delivery["request"], delivery["error"] or f"{delivery['milliseconds']:,.1f} ms"
     request = HttpRequest(
         question["method"], question["url"], question["headers"], question["body"].encode("utf-8", "replace")
     )
@@ -151,7 +151,7 @@ def _delivery(delivery: Mapping[str, Any]) -> Html:
         blocks.insert(0, display.facts({f"{len(delivery['events'])} events": _names(delivery["events"])}))
     answer = display.pill(delivery["status"], "ok" if 200 <= delivery["status"] < 300 else "error")
     title = Html(
-        f"{display.html(delivery['destination'])}, attempt {delivery['attempt']} {answer} {display.html(said)}"
+        f"{display.html(delivery['destination'])}, attempt {delivery['attempt']} {answer} {display.html(message)}"
     )
     return display.more(title, *blocks)
 

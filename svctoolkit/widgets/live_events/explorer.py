@@ -163,13 +163,13 @@ def _counts(sight: Sight) -> Html:
 def plot(rates: Sequence[int]) -> Html:
     """Counts per second as a small plot with a text description."""
     most = max(rates)
-    said = (
+    message = (
         f"Events per second over the last {SECONDS} seconds: now {rates[-1]:,}, maximum {most:,}, total {sum(rates):,}"
     )
     top = [_HEIGHT - _HEIGHT * rate / (most or 1) for rate in rates]
     path = "".join(f"V{y:.1f}H{x}" for x, y in enumerate(top, start=1))
     return Html(
-        f'<svg role="img" aria-label="{said}" viewBox="0 -1 {SECONDS} {_HEIGHT + 1}" preserveAspectRatio="none" '
+        f'<svg role="img" aria-label="{message}" viewBox="0 -1 {SECONDS} {_HEIGHT + 1}" preserveAspectRatio="none" '
         'style="display:block;width:100%;height:56px;margin-top:8px;border-bottom:1px solid var(--dim)">'
         f'<path d="M0 {_HEIGHT}{path}V{_HEIGHT}Z" fill="var(--info)"></path></svg>'
         f'<div class="dim" style="display:flex;justify-content:space-between"><span>{SECONDS} s ago</span>'

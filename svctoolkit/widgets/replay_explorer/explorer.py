@@ -61,7 +61,7 @@ class ReplayExplorer(controls.Explorer):
         self._groups = Grid("Groups", self._choose, height=8)
         self._members = Grid("Events of the group", self._pick)
         self._note, self._in_common = controls.html(), controls.html()
-        self._details, self._said = controls.html(), controls.html()
+        self._details, self._message = controls.html(), controls.html()
         self._contrast = controls.button("What do the found events have in common?", self._ask, icon="adjust")
         self._file = controls.text("Suite file", placeholder="orders.suite.yaml")
         self._editor = controls.button("Open in editor", lambda: self._open(self._edited), icon="pencil")
@@ -82,7 +82,7 @@ class ReplayExplorer(controls.Explorer):
             [
                 controls.card("Groups", controls.html(head), self._groups.box),
                 controls.card("Events", self._note, self._in_common, self._members.box, controls.bar(self._contrast)),
-                controls.card("Event", self._details, onward, self._said, self._proof, self._below),
+                controls.card("Event", self._details, onward, self._message, self._proof, self._below),
             ],
             closing=[self.wait, self._close_opened],
         )
@@ -158,7 +158,7 @@ class ReplayExplorer(controls.Explorer):
         self._run()
 
     def _run(self) -> None:
-        self._said.value = ""
+        self._message.value = ""
         self._select(**self.state.selection())
         self._work.start(self.state.trials)
 
@@ -179,12 +179,12 @@ class ReplayExplorer(controls.Explorer):
         try:
             opened = make()
         except ToolkitError as error:
-            self._said.value = display.page(controls.failure(error))
+            self._message.value = display.page(controls.failure(error))
             return
         self._close_opened()
         self._opened = [opened]
         self._editing = opened if isinstance(opened, TransformationEditor) else None
-        self._said.value = display.page(_display.stand_ins(self.state))
+        self._message.value = display.page(_display.stand_ins(self.state))
         self._below.children = (opened.root,)
 
     def _edited(self) -> controls.Explorer:
@@ -229,13 +229,13 @@ class ReplayExplorer(controls.Explorer):
     def _save(self) -> None:
         try:
             after = self._editing.state.changed() if self._editing is not None else None
-            said = display.message(self.state.save(self._file.value, after), "ok")
+            message = display.message(self.state.save(self._file.value, after), "ok")
         except ToolkitError as error:
-            said = controls.failure(error)
+            message = controls.failure(error)
             if self._editing is not None:
                 hint = "The scenario expects the result of the code in the editor: write the code to its file first."
-                said = Html(said + display.message(hint, "info"))
-        self._said.value = display.page(said, _display.stand_ins(self.state))
+                message = Html(message + display.message(hint, "info"))
+        self._message.value = display.page(message, _display.stand_ins(self.state))
 
     def _close_opened(self) -> None:
         self._proofs += 1  # which ends a proof that is running

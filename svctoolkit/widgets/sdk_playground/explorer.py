@@ -173,12 +173,12 @@ def _stats(stats: Stats) -> Html:
         *([display.pill(f"{stats.parked:,} parked", "error")] if stats.parked else []),
         *dropped,
     ]
-    said = f"<p>{' '.join(pills)}</p>"
+    status = f"<p>{' '.join(pills)}</p>"
     if stats.paused:
-        said += display.message(f"Nothing is sent: {stats.paused}", "warning")
+        status += display.message(f"Nothing is sent: {stats.paused}", "warning")
     elif stats.last_error:
-        said += f'<p class="dim">last error: {display.html(stats.last_error)}</p>'
-    return Html(said)
+        status += f'<p class="dim">last error: {display.html(stats.last_error)}</p>'
+    return Html(status)
 
 
 def _queue(queue: Queue) -> Html:

@@ -64,7 +64,7 @@ class TransformationEditor(controls.Explorer):
         self._make_controls()
         what, saving = controls.bar(self._name, self._language), controls.bar(self._save, self._file, self._write)
         running = controls.bar(self._as_typed, self._run, self._busy)
-        code_card = controls.card("Code", what, self._area.box, running, saving, self._said)
+        code_card = controls.card("Code", what, self._area.box, running, saving, self._message)
         choosing = controls.bar(self._event, self._refresh)
         beside = controls.bar(*([self._payloads_for] if self.state.workspace.destinations else []), *self._plans)
         right = controls.card("Result", choosing, beside, self._verdict, self._summarize, self._payloads)
@@ -91,7 +91,7 @@ class TransformationEditor(controls.Explorer):
         self._count = controls.button("Run over all events", self.count, icon="list")
         self._cancel = controls.button("Cancel", self._stop.set, icon="stop")
         self._cancel.disabled = True
-        self._summarize, self._whole, self._busy, self._said = (controls.html() for _ in range(4))
+        self._summarize, self._whole, self._busy, self._message = (controls.html() for _ in range(4))
         self._verdict, self._payloads, self._counts = (controls.html() for _ in range(3))
         self._save = controls.button("Save to workspace", lambda: self._save_with(state.save), icon="save")
         self._file = controls.text("File", str(state.file or ""), placeholder="clean.js")
@@ -183,10 +183,10 @@ class TransformationEditor(controls.Explorer):
 
     def _save_with(self, save: Callable[[], str]) -> None:
         try:
-            said = display.message(save(), "ok")
+            message = display.message(save(), "ok")
         except ToolkitError as error:
-            said = display.message(error, "warning")
-        self._said.value = display.page(said)
+            message = display.message(error, "warning")
+        self._message.value = display.page(message)
 
     def _show(self, trials: Trials) -> None:
         self._select(transformation=self.state.name, language=self.state.language, event=self.state.event)

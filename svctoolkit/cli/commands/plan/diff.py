@@ -42,14 +42,14 @@ def _run(args: argparse.Namespace) -> int:
         where = f"{change.where}: " if change.where else ""
         _terminal.out(_terminal.plain(f"{where}{change}"))
     if args.events:
-        return _tell_impact(old, new, args.events)
+        return _print_impact(old, new, args.events)
     counts = [sum(change.breaks(way) for change in differences) for way in ("backward", "forward")]
     text = f"{counts[0]} breaking, {counts[1]} breaking for readers"
     _terminal.err(f"{_terminal.quantity(len(differences), 'change')}, {text}")
     return Exit.FAILED if any(change.breaks(args.compatibility) for change in differences) else Exit.OK
 
 
-def _tell_impact(old: Plan, new: Plan, paths: list[str]) -> int:
+def _print_impact(old: Plan, new: Plan, paths: list[str]) -> int:
     """Report new violations in the given events, which alone decide the exit code."""
     from svctoolkit.plans.compare import impact
 

@@ -37,11 +37,11 @@ def _run(args: argparse.Namespace) -> int:
     random, number, without = Random(args.seed), 0, 0
     for rule in rules:
         try:
-            for event, said in examples(plan, rule, random, args.count):
+            for event, message in examples(plan, rule, random, args.count):
                 number += 1
                 _terminal.out(json.dumps(event, ensure_ascii=False))
-                if said:
-                    _terminal.err(_terminal.plain(f"line {number}: {rule.title}: {said}"))
+                if message:
+                    _terminal.err(_terminal.plain(f"line {number}: {rule.title}: {message}"))
         except NoEvent as error:
             without += 1
             _terminal.err(_terminal.plain(str(error)))

@@ -32,8 +32,8 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
     planned = next(((plan, rule) for plan in plans if (rule := plan.rule_by_name(name))), None)
     if planned is None:
         near = did_you_mean(name, [known for p in plans for known in p.names])
-        said = f"the planned event {name!r}, but no tracking plan of the workspace has it{near}"
-        yield comparison.difference(said, actual)
+        message = f"the planned event {name!r}, but no tracking plan of the workspace has it{near}"
+        yield comparison.difference(message, actual)
     elif not isinstance(actual, Mapping):
         yield comparison.difference(f"an object that conforms to {name!r}", actual)
     else:
@@ -48,9 +48,9 @@ def _violations(plan: Plan, rule: Rule, value: Mapping[str, Any], comparison: Co
     event = value if value.get("type") == rule.type else _event_with(rule, value)
     verdict = plan.check({**event, "event": rule.name} if rule.name else event)
     for violation in verdict.violations:
-        said = f"{violation.path or '/'}: {violation.message} {hint(verdict, violation)}"
+        message = f"{violation.path or '/'}: {violation.message} {hint(verdict, violation)}"
         path = (*comparison.path, *violation.path.split("/")[1:])
-        yield Difference(comparison.expectation, path, "", "", text=f"{'.'.join(map(str, comparison.path))}: {said}")
+        yield Difference(comparison.expectation, path, "", "", text=f"{'.'.join(map(str, comparison.path))}: {message}")
 
 
 def _event_with(rule: Rule, properties: Mapping[str, Any]) -> dict[str, Any]:

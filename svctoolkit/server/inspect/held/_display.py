@@ -145,9 +145,9 @@ def merges(one: Person, masker: Masker) -> Html:
     """Return a picture of the profiles that were merged into one, and by what; too many are only listed."""
     boxes = [(_ids(merged.ids, masker) or "unknown ids", _cause(merged)) for merged in one.merged]
     present = _ids(one.ids, masker)
-    said = "; ".join(f"{name} ({below})" for name, below in boxes)
+    summary = "; ".join(f"{name} ({below})" for name, below in boxes)
     lines = [(place, 0) for place in range(len(boxes))]
-    picture = display.flow(f"Merged into {present}: {said}", boxes, [(present, "profile now")], lines)
+    picture = display.flow(f"Merged into {present}: {summary}", boxes, [(present, "profile now")], lines)
     return picture or display.table(("merged", "by"), boxes, caption=f"{len(boxes):,} merged into {present}")
 
 
