@@ -6,7 +6,6 @@ import argparse
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from svctoolkit.inputs import Inputs, recording
 
 if TYPE_CHECKING:
     from svctoolkit.cli._watching import Round
-    from svctoolkit.runner import CheckedLines, Finished, IdleParts, Planes, Scenario, Snapshots, Suite
+    from svctoolkit.runner import IdleParts, Planes, Scenario, Snapshots, Suite
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -226,18 +225,11 @@ def _run_and_report(
     shared: Inputs,
 ) -> int:
     """Run the scenarios, write the reports, and return the exit code of the worst outcome."""
-    from msgspec import structs
-
     from svctoolkit import runner
     from svctoolkit.cli import _reports, _terminal
-    from svctoolkit.runner.suite import last_run as last
-    from svctoolkit.runner.suite.dependencies import inputs_of
+    from svctoolkit.cli._run_record import RunRecord
 
-    ran: dict[str, bool] = {}
-    passed: dict[str, list[Inputs]] = {}
-    times: list[tuple[float, str]] = []
-    code = Exit.OK
-    planes = _planes(args)
+    planes, record = _planes(args), RunRecord(scenarios, args, shared)
     try:
         with _reports.open_reporters(args.report) as reporters:
             for notice in runner.run(
@@ -248,40 +240,19 @@ def _run_and_report(
                 snapshots=snapshots,
                 coverage=_wants_coverage(args),
             ):
-                if isinstance(notice, runner.Finished):
-                    failed = [name for name, ok in ran.items() if not ok]
-                    notice = structs.replace(notice, changed=last.Passed.load().changed_since(failed) if failed else ())
-                elif isinstance(notice, runner.Covered):
-                    checked = _checked_lines([s for s in scenarios if ran.get(s.name) and not (s.xfail or s.skip)])
-                    notice = structs.replace(notice, coverage=replace(notice.coverage, checked=checked))
+                notice = record.complete(notice)
                 for reporter in reporters:
                     reporter(notice)
+                record.add(notice)
                 if isinstance(notice, runner.Outcome):
                     idle.add(notice)
-                    ran[notice.scenario.name] = notice.ok and ran.get(notice.scenario.name, True)
                     read.add(notice.inputs)
-                    passed[notice.scenario.name] = [*inputs_of(notice.scenario), notice.inputs, shared]
-                    times.append((notice.milliseconds, notice.scenario.name))
-                elif isinstance(notice, runner.Covered):
-                    code = max(code, _low(notice.coverage.percent, args.fail_under))
-                elif isinstance(notice, runner.Finished):
-                    partial = args.changed or args.failed or args.shard  # a part of all scenarios may well be skipped
-                    code = _code(notice, code, skipped=not partial and all(s.skip for s in scenarios))
     finally:
         planes.close()
-    last.keep(ran)
-    last.Passed.load().keep({name: inputs for name, inputs in passed.items() if ran[name]})
-    _print_slowest(times, args.slowest)
+    record.keep()
+    _print_slowest(record.times, args.slowest)
     _terminal.flush()
-    return code
-
-
-def _checked_lines(passed: Sequence[Scenario]) -> CheckedLines | None:
-    """Return which lines of code scenarios check, if `svctoolkit mutate` has judged them here."""
-    from svctoolkit.mutation.cache import FILE, Cache
-    from svctoolkit.mutation.checked import checked_lines
-
-    return checked_lines(passed, Cache()) if FILE.is_file() else None
+    return record.code
 
 
 def _wants_coverage(args: argparse.Namespace) -> bool:
@@ -295,30 +266,6 @@ def _planes(args: argparse.Namespace) -> Planes:
         return runner.Planes(live=args.live, coverage=_wants_coverage(args), limit=_limit(args.timeout))
     token = args.token or os.environ.get("SVC_TOKEN", "")
     return runner.remote_planes(args.base_url, args.email or "", token, live=args.live, limit=_limit(args.timeout))
-
-
-def _code(finished: Finished, covered: Exit, *, skipped: bool) -> Exit:
-    if finished.interrupted:
-        return Exit.INTERRUPTED
-    if finished.counts["error"]:
-        return Exit.INTERNAL
-    if finished.counts["failed"]:
-        return Exit.FAILED
-    if skipped:
-        from svctoolkit.cli import _terminal
-
-        _terminal.err("every scenario has `skip`, so nothing was tested (exit code 5)")
-        return Exit.NOTHING
-    return covered
-
-
-def _low(percent: float, least: float | None) -> Exit:
-    if least is None or percent >= least:
-        return Exit.OK
-    from svctoolkit.cli import _terminal
-
-    _terminal.err(f"coverage is {percent:.1f} %, below --fail-under {least:g} %")
-    return Exit.FAILED
 
 
 def _print_slowest(times: Sequence[tuple[float, str]], most: int) -> None:
