@@ -44,6 +44,15 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "base64 after one byte": lambda text: base64.b64encode(b":" + text.encode()).decode(),
     "base64 after two bytes": lambda text: base64.b64encode(b"u:" + text.encode()).decode(),
     "base64 for URLs": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+    "XML": lambda text: html.escape(text).replace("&#x27;", "&apos;"),
+    "JSON in HTML": lambda text: html.escape(json.dumps(text)[1:-1]),
+    "CSV": lambda text: text.replace('"', '""'),
+    "SQL": lambda text: text.replace("'", "''"),
+    "ascii": lambda text: ascii(text)[1:-1],
+    "bytes": lambda text: repr(text.encode())[2:-1],
+    "JSON in a URL": lambda text: quote(json.dumps(text)[1:-1]),
+    "JSON in base64": lambda text: base64.b64encode(json.dumps(text)[1:-1].encode()).decode(),
+    "lower case": str.lower,
     "a Basic header": lambda text: "Basic " + base64.b64encode(f"{text}:".encode()).decode(),
 }
 
@@ -69,6 +78,31 @@ def test_each_line_of_a_key_is_secret(line: str) -> None:
     for key in (PEM, PEM.replace("\n", "\\n"), ACCOUNT, PEM.replace("\n", "\r\n")):
         assert Masker([key]).text(f"line: {line}") == f"line: {MASK}"
         assert Masker([key]).text("-----BEGIN PRIVATE KEY-----") == "-----BEGIN PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "sk-4f9a1c77d2 ", "\tsk-4f9a1c77d2", '"sk-4f9a1c77d2"', "Bearer sk-4f9a1c77d2", "ann:sk-4f9a1c77d2",
+        "https://sk-4f9a1c77d2@db.example", "https://hook.example/in/sk-4f9a1c77d2", "https://hook.example/in?page=2&sig=sk-4f9a1c77d2",
+        "postgresql://ann:sk-4f9a1c77d2@db.example:5432/shop", "AccountName=shop;AccountKey=sk-4f9a1c77d2;Suffix=core",
+        "Basic " + base64.b64encode(b"ann:sk-4f9a1c77d2").decode(),
+    ],
+)  # fmt: skip
+def test_a_credential_inside_a_secret_is_secret_itself(secret: str) -> None:
+    """Code trims and splits settings. The ordinary words next to the credential stay readable."""
+    words = "ann, hook.example, db.example, in, page, shop, AccountName, core, Bearer, Basic"
+
+    assert Masker([secret]).text(f"k: sk-4f9a1c77d2, {words}") == f"k: {MASK}, {words}"
+    assert NamedSecrets([("K", secret)]).mask(["sk-4f9a1c77d2"]) == ["{{secret:K}}"]
+
+
+@pytest.mark.parametrize(
+    "secret", ["Bearer production", "ann:production", "https://hook.example/in/a81kd02lx?team=data"]
+)
+def test_an_ordinary_word_inside_a_secret_is_not_masked(secret: str) -> None:
+    """Only the whole secret is, and what is a credential in it."""
+    assert Masker([secret]).text("production data of the team ann") == "production data of the team ann"
 
 
 def test_the_credentials_of_a_json_secret_are_secret_themselves() -> None:

@@ -86,6 +86,7 @@ PROMISES: dict[str, str | tuple[str, ...]] = {
     "**By place.**": SPELLINGS + "::test_a_word_is_masked_where_a_credential_belongs",
     "**By text.**": SPELLINGS + "::test_a_secret_is_found_in_every_spelling",
     "A secret of several lines": SPELLINGS + "::test_each_line_of_a_key_is_secret",
+    "Each credential inside": SPELLINGS + "::test_a_credential_inside_a_secret_is_secret_itself",
     "If the sandbox truncates": SPELLINGS
     + "::test_the_beginning_of_a_secret_is_hidden_where_a_text_is_cut",
     "**Ordinary words": SPELLINGS + "::test_ordinary_words_are_never_masked",

@@ -30,7 +30,8 @@ _PUNCTUATION = re.compile(r"[^A-Za-z0-9]+")
 #: Words with what separates names: spaces, underscores, dots; in brackets or quotes.
 _WORDS = re.compile(r"[-<\[{(\"'$]*[A-Za-z]+(?:[ _./:,;+=-]{1,2}[A-Za-z]+)*[->\])}\"';,.]*")
 
-_SCHEME = re.compile(
+#: The scheme of a header, and the first character of its value.
+SCHEME = re.compile(
     r"(bearer|basic|token|digest|apikey|api-key|key|oauth|negotiate|sharedaccesssignature|aws4-hmac-sha256)\s+\S",
     re.IGNORECASE,
 )
@@ -99,7 +100,7 @@ def is_ordinary(text: str) -> bool:
 
 def is_credential(text: str) -> bool:
     """Whether a text looks like a credential: an authentication scheme with its value, or a random token."""
-    return _SCHEME.match(text) is not None or any(map(_is_token, text.split()))
+    return SCHEME.match(text) is not None or any(map(_is_token, text.split()))
 
 
 def is_random(word: str) -> bool:
