@@ -202,6 +202,29 @@ def test_a_file_is_counted_once(tmp_path: Path) -> None:
     assert contents(history) == contents(read_history([file, other]).merge(history))
 
 
+def test_events_that_stay_text_are_counted_like_decoded_ones(tmp_path: Path) -> None:
+    """Code in a sandbox gets the text of an event. Rows of a replay need all events decoded."""
+    workspace = Workspace("shop")
+    workspace.transformation("same", language="javascript", code="export function transformEvent(e) { return e }")
+    for key, url in (("hook", "https://hook.example/"), ("other", "https://other.example/")):
+        workspace.destination(key, "WEBHOOK", config={"webhookUrl": url}, transformation="same")
+    odd: list[Event] = [
+        {"type": "page", "name": "Home", "sentAt": "2026-01-05T10:00:00Z", "context": {"channel": "server"}},
+        {"type": "identify", "receivedAt": "2026-01-06T10:00:00+05:00", "context": {"library": {"name": "web"}}},
+        {"type": "track", "event": "A", "context": {"library": {"name": "web", "version": "1.2"}, "app": "x"}},
+        {"type": "track", "event": "A", "context": [1], "channel": 7, "properties": {"big": 12345678901234567890}},
+        {"type": " Track ", "event": "A", "properties": {"a": {"b": [{"c": None}]}}},
+    ]
+    file = tmp_path / "events.ndjson"
+    file.write_text("\n".join(map(json.dumps, [*weeks(1), *odd])))
+    for rows in (False, True):
+        replay(file, workspace, rows=rows, history=tmp_path / f"{rows}.duckdb", progress=False)
+
+    text, decoded = (History.load(tmp_path / f"{rows}.duckdb") for rows in (False, True))
+    assert contents(text) == contents(decoded)
+    assert text.outcomes().values.tolist() == decoded.outcomes().values.tolist()
+
+
 def test_two_workers_count_like_one(tmp_path: Path) -> None:
     workspace = Workspace("shop")
     workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})

@@ -108,10 +108,13 @@ class Collector:
             self._first = blake2b(encode(event), digest_size=16).hexdigest()
 
     # Any: events
-    def add(self, *events: Mapping[str, Any]) -> None:
-        """Count events, and remember them until the next call, for their outcomes."""
+    def add(self, *events: Mapping[str, Any], whole: Callable[[int], Mapping[str, Any]] | None = None) -> None:
+        """Count events, and remember them until the next call, for their outcomes.
+
+        If they have only the members that identify a cell, and `messageId`, `whole` returns one by its position.
+        """
         self._at.clear()
-        for event in events:
+        for position, event in enumerate(events):
             key = key_of(event)
             if key not in self._open and len(self._open) >= _MOST_CELLS:
                 key = (key[0], key[1], "…", "", "", "")
@@ -124,7 +127,7 @@ class Collector:
             first = cell.events <= _FIRST and self._thorough < _MOST_FIRST
             self._thorough += first
             if first or self._examines_all or not _number(event) % _ONE_IN:
-                cell.examine(event)
+                cell.examine(whole(position) if whole else event)
 
     # Any: events
     def count(self, event: Mapping[str, Any], destination: str, status: str) -> None:

@@ -80,8 +80,8 @@ class Job:
 
     @property
     def only_counts(self) -> bool:
-        """Whether it only counts outcomes. Everything else reads members of the events, so that they are decoded."""
-        reads = len(self.sides) > 1 or self.rows or self.policies or self.history or self.sample != 1
+        """Whether it only counts events and outcomes. Everything else reads more members, so that all are decoded."""
+        reads = len(self.sides) > 1 or self.rows or self.policies or self.sample != 1
         return not reads and self.stages == TEXT_STAGES
 
     def simulates(self, destination: str) -> bool:
@@ -204,7 +204,7 @@ class Engine:
             self.sum.flows.release(record.head, record.day)
         if self.history is not None:
             with self.timer("history"):
-                self.history.add(*batch.events)
+                self.history.add(*batch.heads, whole=lambda at: batch.records[at].event)
         for destination in destinations:
             self._run_batch(destination, batch)
         if self.police is not None:
@@ -227,13 +227,15 @@ class Engine:
             yield record
 
     def _records(self, chunk: Chunk) -> Iterator[Record]:
+        begin = self.history.begin if self.history is not None else None
         for record in records(chunk, self._columns):
             if isinstance(record, Reject):
                 self.sum.reject(self._shown(record))
             else:
                 self.sum.tally.records += 1
-                if self.history is not None:
-                    self.history.begin(record.event)
+                if begin is not None:
+                    begin(record.event)
+                    begin = None
                 yield record
 
     def _shown(self, reject: Reject) -> Reject:

@@ -60,7 +60,7 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
                 engine.police.see(destination, [of.passage for of in new], to.masker)
             if engine.history is not None:
                 for record, of in zip(batch.records, new, strict=True):
-                    engine.history.count(record.event, destination, of.status)
+                    engine.history.count(record.head, destination, of.status)
             for record, *sides in zip(batch.records, old, new, strict=True):
                 for side, of in zip(_SIDES, sides, strict=True):
                     if of.passage is not None and of.passage.lost is not None:

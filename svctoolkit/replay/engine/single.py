@@ -45,7 +45,7 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
             for record, passage in zip(batch.records, passages, strict=True):
                 _count(engine, record, passage, route, decides)
                 if engine.history is not None:
-                    engine.history.count(record.event, destination, passage.fate.status)
+                    engine.history.count(record.head, destination, passage.fate.status)
                 if engine.job.rows:
                     _rows(engine, record, passage, route)
             for name, value in _destination(route.destination).items():

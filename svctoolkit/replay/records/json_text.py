@@ -16,6 +16,8 @@ _decode = msgspec.json.Decoder().decode
 
 class _Context(TypedDict, total=False):
     app: Any
+    channel: Any
+    library: Any
 
 
 class Head(TypedDict, total=False):
@@ -26,8 +28,10 @@ class Head(TypedDict, total=False):
     messageId: Any
     rudderId: Any
     name: Any
+    channel: Any
     integrations: Any
     receivedAt: Any
+    sentAt: Any
     timestamp: Any
     originalTimestamp: Any
     context: _Context
