@@ -269,6 +269,19 @@ def test_a_day_is_compared_with_the_week_before(tmp_path: Path, capsys: pytest.C
     assert "name its file with `history`" in capsys.readouterr().err
 
 
+def test_a_day_without_any_event_has_a_volume(tmp_path: Path) -> None:
+    """Between other days of the run: nothing else says that it is missing."""
+    workspace = Workspace.loads(WORKSPACE)
+    options: dict[str, Any] = {"policies": Policies.of([{"volume": {}}]), "history": tmp_path / "h.duckdb"}
+    replay([event for day in (1, 2, 3) for event in paid(day, *range(20))], workspace, **options)
+
+    result = replay([event for day in (8, 10) for event in paid(day, *range(20))], workspace, **options)
+
+    found = {(group.destination, group.after) for group in result.groups if group.kind == "breach"}
+    text = "0 delivered on 2026-01-09, 20 a week before (-100.0%, within 10%)"
+    assert found == {("hook", text), ("mixpanel", text)}
+
+
 def test_a_day_with_fewer_events_says_what_became_of_the_others(tmp_path: Path) -> None:
     """By line of code, also in a comparison, and what the earlier side did is not a cause."""
     plain, dropping = Workspace.loads(WORKSPACE), Workspace.loads(WORKSPACE)

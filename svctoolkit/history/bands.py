@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import pairwise
 from math import sqrt
 from statistics import mean, stdev
 from typing import NamedTuple
+
+_LONGEST_GAP = 8  # days from one with events to the next: a week without any
 
 
 class Band(NamedTuple):
@@ -34,6 +37,15 @@ def band(days: Iterable[date], before: Mapping[date, int], first: date, last: da
         expected += center
         variance += spread**2
     return Band(expected, 3 * sqrt(variance))
+
+
+def missing_days(days: Sequence[date]) -> list[date]:
+    """Return the days without events between days with events, in order. A gap of more than a week is not an accident.
+
+    `days` are those with events, in order.
+    """
+    gaps = [(one, other) for one, other in pairwise(days) if (other - one).days <= _LONGEST_GAP]
+    return [one + timedelta(days=number) for one, other in gaps for number in range(1, (other - one).days)]
 
 
 def _of(counts: Sequence[int]) -> tuple[float, float]:

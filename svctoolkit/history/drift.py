@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date, timedelta
-from itertools import pairwise
+from datetime import date
 
-from svctoolkit.history.bands import Band, band
+from svctoolkit.history.bands import Band, band, missing_days
 from svctoolkit.history.cells import Cell
 from svctoolkit.history.change import Change, What
 from svctoolkit.history.segments import Segment, segment_of, where
 from svctoolkit.history.shifts import Shift, shifts
 
 _FEWEST = 20  # events of a segment that say anything about a field
-_LONGEST_GAP = 8  # days from one with events to the next: a week without any
 _FEWEST_OF_DAY = 8  # expected events of a single day that is compared
 _DAY_MARGIN = 1.3  # of a single day, compared with that of all days together
 
@@ -109,9 +107,8 @@ def _volume(
 
 
 def _missing_days(days: Sequence[date], before: Sequence[Cell], span: tuple[date, date] | None) -> Iterator[Change]:
-    """Yield the days without any event between days with events. A gap of more than a week is not an accident."""
-    pairs = [(one, other) for one, other in pairwise(days) if 1 < (other - one).days <= _LONGEST_GAP]
-    missing = [one + timedelta(days=n) for one, other in pairs for n in range(1, (other - one).days)]
+    """Yield the days without any event."""
+    missing = missing_days(days)
     usual = band(missing, _Side(before).days(), *span) if span is not None else Band(0, 0)
     if missing and not usual.has(0):
         yield _on("vanished", "all events", missing, usual.expected, 0)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.history import database
+from svctoolkit.history.bands import missing_days
 from svctoolkit.history.cells import Cell, Part, merge_cells
 from svctoolkit.history.change import Change
 from svctoolkit.history.drift import drift
@@ -106,6 +107,10 @@ class History(Displayed, PageOut, ArrowOut):
     def all_days(self) -> list[date]:
         """Return the days that have events."""
         return sorted({date.fromisoformat(cell.day) for part in self.parts for cell in part.cells if cell.day})
+
+    def missing_days(self) -> list[date]:
+        """Return the days without events between days that have events, as far as they are at most a week."""
+        return missing_days(self.all_days())
 
     def delivered(self) -> dict[tuple[date, str, str], int]:
         """Return the number of delivered events by day, destination and name (or type)."""

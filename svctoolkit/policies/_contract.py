@@ -43,9 +43,9 @@ class Whole:
     """All events of a run together.
 
     `tables` has what was sent, `delivered` the numbers of delivered events by day, destination and event, also of
-    earlier runs; `days` are those of this run. `is_complete` is false for a few events of a test, in which a member
-    may be missing. `names` are those of the events, `simulated` whether the losses of a destination (by key) are known.
-    Checks add to `unchecked` what they could not decide.
+    earlier runs; `days` are those of this run, also days without any event between others. `is_complete` is false for
+    a few events of a test, in which a member may be missing. `names` are those of the events, `simulated` whether the
+    losses of a destination (by key) are known. Checks add to `unchecked` what they could not decide.
     """
 
     tables: Tables

@@ -151,4 +151,5 @@ def _whole(tally: Tally, tables: Tables, history: Path | str | None, simulated: 
         return Whole(tables, names=names, simulated=simulated)
     own = History(tally.history)
     delivered = History.load(history).merge(own).delivered()
-    return Whole(tables, delivered, own.all_days(), names=names, simulated=simulated)
+    days = sorted([*own.all_days(), *own.missing_days()])
+    return Whole(tables, delivered, days, names=names, simulated=simulated)
