@@ -15,7 +15,7 @@ from svctoolkit.plans.fields import Field, fields
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.javascript import identity, text_of
-from svctoolkit.plans.settings import FORWARDING, Settings
+from svctoolkit.plans.settings import FORWARDING
 from svctoolkit.plans.survey import Survey
 
 #: As in schema registries: `backward`, old events fit the new plan; `forward`, new events fit what readers of the old
@@ -172,11 +172,9 @@ class Impact:
         return {key: count for key, count in more.items() if count > 0}
 
 
-def impact(
-    old: Plan, new: Plan, events: Iterable[tuple[str, Mapping[str, Json]]], settings: Settings = FORWARDING
-) -> Impact:
+def impact(old: Plan, new: Plan, events: Iterable[tuple[str, Mapping[str, Json]]]) -> Impact:
     """Check the same events, each with its place, against both plans."""
-    surveys = Survey(old, settings), Survey(new, settings)
+    surveys = Survey(old, FORWARDING), Survey(new, FORWARDING)
     for place, event in events:
         for survey in surveys:
             survey.add(event, place)

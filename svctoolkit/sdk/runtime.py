@@ -140,6 +140,7 @@ class Runtime:
             self._reporter.publish()
 
     def stats(self) -> Stats:
+        """Return the numbers since the client was created, including events that wait for `initialize`."""
         engine, early = self.engine, sum(call.is_event for call in list(self._early))
         nothing = (Numbers(0, 0, 0, self._arrived), self._reporter.counts())
         numbers, counts = nothing if engine is None else engine.queue.numbers()

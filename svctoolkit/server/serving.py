@@ -128,6 +128,7 @@ def _no_password() -> str:
 
 
 def url_of(bound: socket.socket, scheme: str = "http") -> str:
+    """Return the address at which a client on this machine reaches a socket."""
     host, port = bound.getsockname()[:2]
     address = ipaddress.ip_address(host)
     if address.is_unspecified:  # listens on every address of this machine; a client needs one

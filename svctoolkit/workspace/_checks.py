@@ -38,13 +38,13 @@ class Flaw(NamedTuple):
     known: str = ""
 
 
-def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
-    """Yield every flaw; with `types`, also check configurations against their destination types."""
+def flaws(workspace: Workspace) -> Iterator[Flaw]:
+    """Yield every flaw, also of configurations that do not fit their destination types."""
     for section in ("sources", "destinations", "transformations"):
         yield from _ids(section, getattr(workspace, section))
     yield from _write_keys(workspace)
     yield from _connections(workspace)
-    unused = set(workspace.known) if types else set()
+    unused = set(workspace.known)
     if unused:
         unused -= {name for _, name in idle_settings_of(workspace.destinations)}
     for key, destination in workspace.destinations.items():
@@ -61,13 +61,11 @@ def flaws(workspace: Workspace, *, types: bool = True) -> Iterator[Flaw]:
                 Flaw(("destinations", key, "account", *place), text)
                 for place, text in account_problems(destination.declared)
             )
-        if types:
-            for flaw in _type(key, destination):
-                unused.discard(flaw.known)
-                if flaw.known not in workspace.known:
-                    yield flaw._replace(bearable=True)
-    if types:
-        yield from _webhook_sources(workspace)
+        for flaw in _type(key, destination):
+            unused.discard(flaw.known)
+            if flaw.known not in workspace.known:
+                yield flaw._replace(bearable=True)
+    yield from _webhook_sources(workspace)
     for number, name in enumerate(workspace.known):
         if name in unused:
             text = f"no destination has an unknown {name!r}: remove it from `known`"

@@ -9,6 +9,8 @@ from svctoolkit.plans.violation import Violation, type_of
 
 
 def all_of(nodes: list[Node]) -> Check:
+    """Report the violations of every branch."""
+
     def check(value: Any, path: str, errors: Errors, trace: Trace | None) -> None:
         for node in nodes:
             node.run(value, path, errors, trace)
@@ -64,6 +66,7 @@ def _holds(node: Node, value: Any, path: str, errors: Errors, trace: Trace | Non
 
 
 def not_(node: Node, schema_path: str) -> Check:
+    """Report a violation if the schema inside matches."""
     kind = type_of("not")
 
     def check(value: Any, path: str, errors: Errors, _trace: Trace | None) -> None:

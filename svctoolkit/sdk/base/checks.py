@@ -13,6 +13,8 @@ from svctoolkit.sdk.base.levels import MEMORY, LogLevel
 
 
 def whole(low: int, high: int) -> Callable[[object], int]:
+    """Return a check for a whole number within these limits."""
+
     def check(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise ValueError(f"must be a whole number from {low} to {high}")
@@ -28,6 +30,7 @@ def flag(value: object) -> bool:
 
 
 def url(value: object) -> str:
+    """Return an address without the slash at its end."""
     if not isinstance(value, str) or not re.fullmatch(r"https?://[^/\s?#]+(/[^\s?#]*)?", value) or not _has_host(value):
         raise ValueError("must be a URL such as https://plane.example.com, without a query")
     return value.rstrip("/")
@@ -44,6 +47,7 @@ def _has_host(address: str) -> bool:
 
 
 def level(value: object) -> LogLevel:
+    """Return the log level with this name or number; None is `NONE`."""
     if value is None:
         return LogLevel.NONE
     if isinstance(value, str) and value.upper() in LogLevel.__members__:
@@ -78,7 +82,7 @@ def choice(*choices: str) -> Callable[[object], str]:
 
 
 def seconds(value: object) -> float:
-    """A number of seconds, 0 or more."""
+    """Return a number of seconds, 0 or more."""
     if isinstance(value, dt.timedelta):
         value = value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < inf:
@@ -87,7 +91,7 @@ def seconds(value: object) -> float:
 
 
 def age(value: object) -> float | None:
-    """A number of seconds above 0, or None."""
+    """Return a number of seconds above 0, or None."""
     checked = None if value is None else seconds(value)
     if checked == 0:
         raise ValueError("must be more than 0 seconds, or None")
@@ -95,6 +99,7 @@ def age(value: object) -> float | None:
 
 
 def directory(value: object) -> str | None:
+    """Return an absolute path, `MEMORY`, or None for the default."""
     if value is None or value == MEMORY:
         return MEMORY if value else None
     if not isinstance(value, (str, os.PathLike)) or not str(value):
@@ -115,6 +120,7 @@ def function(value: object) -> object:
 
 
 def transport(value: object) -> object:
+    """Return an object that sends requests: for a data plane, one that hands them to it without a socket."""
     if callable(getattr(value, "ingest", None)):
         from svctoolkit.sdk.base.transport import Plane, PlaneTransport
 
@@ -125,6 +131,7 @@ def transport(value: object) -> object:
 
 
 def factories(value: object) -> tuple[object, ...]:
+    """Return the factories of device mode destinations."""
     if not isinstance(value, Sequence) or not all(callable(getattr(f, "create", None)) for f in value):
         raise ValueError("must be a list of objects with a method create(config, client)")
     for factory in value:

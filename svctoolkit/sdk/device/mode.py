@@ -35,6 +35,7 @@ class DeviceMode:
         self.after_fork()
 
     def after_fork(self) -> None:
+        """Start without a thread: threads do not survive a fork."""
         self._thread: threading.Thread | None = None
         self._wakeup, self._stop = Wakeup(), Latch()
         self._turn, self._starting = Gate(), Gate()

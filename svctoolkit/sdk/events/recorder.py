@@ -123,6 +123,7 @@ class Recorder:
         return changed
 
     def record_lifecycle(self, name: str, properties: Mapping[str, object] | None = None) -> None:
+        """Record a lifecycle event of the application, if the user has consented."""
         body = "" if properties is None else json.dumps(properties, ensure_ascii=True, separators=(",", ":"))
         call = Call("track", self._settings.clock(), name, body, Options(), None, self._settings.new_id())
         if consent.is_given(call, self.identity_of(call), self._settings, self._reporter):
@@ -142,6 +143,7 @@ class Recorder:
             self._session.resume()
 
     def reset(self, scoped: Identity | None) -> None:
+        """Forget the user of the scope, or of the installation if there is no scope."""
         identity = scoped or copy(self.identity)
         identity.reset()
         if scoped is None:
@@ -167,6 +169,7 @@ class Recorder:
         self._save_identity(identity, own=scoped is None)
 
     def opt_out(self, flag: bool, scoped: Identity | None) -> None:
+        """Opt the user of the scope out or in, or the installation if there is no scope."""
         if scoped is not None:
             scoped.opted_out = flag
             return

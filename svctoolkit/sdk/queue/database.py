@@ -212,6 +212,7 @@ class Database:
         self._held = []
 
     def after_fork(self) -> None:
+        """Leave the connections to the parent process: SQLite forbids using or closing them here."""
         _INHERITED.extend((self._connection, self._checkpointer))
         self._connection = self._checkpointer = self._copying = None
         self._is_suspended = False

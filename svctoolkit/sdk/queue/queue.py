@@ -47,6 +47,7 @@ class Queue(Direct):
         self._access.run(close, None)
 
     def after_fork(self) -> None:
+        """Forget the claims and the numbers of the parent process."""
         self._memory.forget()  # they belong to the parent process
         self._flights.forget()
         self.count = self._parked = self.arrived = 0  # counted again before the next use

@@ -25,6 +25,8 @@ _WRONG_KEY, _DISABLED = b"invalid write key", b"source is disabled"
 
 
 class Verdict(Enum):
+    """What an answer of the data plane means for a batch."""
+
     DONE = "delivered"
     REFUSED = "refused"
     KEY = "wrong key"

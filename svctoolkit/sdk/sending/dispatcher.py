@@ -64,6 +64,7 @@ class Dispatcher:
             self._use(config)
 
     def tick(self) -> None:
+        """Do what is due even without events: synchronize with other processes, fetch the configuration, expire."""
         # Another process may have reset the identity or replaced the file since the last tick.
         # What can be sent now needs no copy in the queue's file.
         self._sender.anonymous_id = self._synchronize(self._queue.refresh(keep=self.due))
@@ -76,6 +77,7 @@ class Dispatcher:
         self._queue.checkpoint()
 
     def due(self) -> bool:
+        """Return whether events should be sent now: a full batch, or some that have waited long enough."""
         waiting = self._queue.waiting
         self._is_behind = self._is_behind and waiting > 0
         if not waiting or self.is_held_up:
@@ -91,6 +93,7 @@ class Dispatcher:
         return enough and not self.is_held_up
 
     def send(self, timeout: float, *, asked: bool) -> Step:
+        """Send one batch. `asked`: by a flush, which may end a pause early."""
         if asked:
             # The user may just have enabled the source; a wrong key needs another `initialize`.
             if self.pause.blocks and self.pause.cause is Cause.SOURCE:
@@ -121,6 +124,7 @@ class Dispatcher:
         return self._sender.will_send(upto) or self._queue.pending(upto)
 
     def after_fork(self) -> None:
+        """Start without requests of the parent process."""
         self._sender.after_fork()
         self.ready.set()
 

@@ -91,6 +91,7 @@ class HttpTransport:
             self._drop(place)
 
     def after_fork(self) -> None:
+        """Open new connections: the present ones belong to the parent process."""
         self.close()  # the parent's sockets stay open
         self._unanswered.clear()
 

@@ -113,6 +113,7 @@ class Sender:
         return self._following is not None and 0 < self._following.rows[0][0] <= upto.id
 
     def after_fork(self) -> None:
+        """Forget the batches of the parent process."""
         self._following = self._last = None  # they belong to the parent process
 
     def release(self) -> None:

@@ -85,6 +85,7 @@ class Worker:
         self.after_fork()
 
     def after_fork(self) -> None:
+        """Start without a thread: threads do not survive a fork."""
         self._thread: threading.Thread | None = None
         self._stop, self._wakeup = Latch(), Wakeup()
         self._starting, self._turn = Gate(), Gate()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from email.utils import parsedate_to_datetime
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
@@ -73,7 +73,7 @@ def is_page(status: int, headers: Headers) -> bool:
     return 200 <= status < 300 and ("text/html" in kind or "application/xhtml+xml" in kind)
 
 
-def is_cacheable(headers: Headers, clock: Callable[[], float] = time.time) -> bool:
+def is_cacheable(headers: Headers) -> bool:
     """Return whether a cache that many visitors share may store the response, and with it a cookie."""
     values: dict[str, str] = {}
     for name, value in headers:
@@ -90,7 +90,7 @@ def is_cacheable(headers: Headers, clock: Callable[[], float] = time.time) -> bo
         return False
     if _MAX_AGE.search(control) or "immutable" in directives:
         return True
-    return "max-age" not in control and _seconds(values.get("expires", "")) > clock()
+    return "max-age" not in control and _seconds(values.get("expires", "")) > time.time()
 
 
 def _seconds(date: str) -> float:

@@ -14,7 +14,7 @@ from svctoolkit.server.worker.backoff import Backoff
 from svctoolkit.server.worker.lanes.throttle import Limiter
 
 #: Retries go on for ten minutes: a receiver that is restarted, or a short failure of the network, needs no person.
-BACKOFF = Backoff(attempts=10, seconds=600.0, first=1.0, most=60.0)
+_BACKOFF = Backoff(attempts=10, seconds=600.0, first=1.0, most=60.0)
 _SECONDS = 60.0  # for one request
 _WRONG_ADDRESS = ("ENOTFOUND", "EPROTO", "ERR_INVALID_URL")
 _ALL_REFUSED = 20  # events from the start on: it would be the same for all others
@@ -49,11 +49,9 @@ class Sender:
         sleep: Callable[[float], object],
         is_stopped: Callable[[], bool],
         waiting: Callable[[float, str], object],
-        backoff: Backoff = BACKOFF,
     ) -> None:
         self._url, self._keys, self._transport, self._limiter = url, keys, transport, limiter
         self._clock, self._sleep, self.is_stopped, self._waiting = clock, sleep, is_stopped, waiting
-        self._backoff = backoff
         #: requests that were accepted or refused, and those that had to be repeated
         self.requests = self.retries = 0
         #: events
@@ -99,13 +97,13 @@ class Sender:
                 raise ForwardStopped(_explain(self._url, batch[0].source, verdict))
             failures += 1
             age = (self._clock() - began).total_seconds()
-            if self._backoff.gives_up(failures, age, throttled=verdict.throttled):
+            if _BACKOFF.gives_up(failures, age, throttled=verdict.throttled):
                 raise ForwardStopped(
                     f"{self._url} has accepted no batch for {age:,.0f} s ({verdict.reason}); "
                     "run the command again to go on"
                 )
             self.retries += 1
-            pause = self._backoff.pause(failures, verdict.retry_after)
+            pause = _BACKOFF.pause(failures, verdict.retry_after)
             self._waiting(pause, verdict.reason)
             self._sleep(pause)
         return None

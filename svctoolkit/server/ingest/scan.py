@@ -154,15 +154,15 @@ def parse_body(body: bytes) -> Json:
         return _decode_carefully(body)
 
 
-def excerpt(body: bytes, most: int = _EXCERPT) -> Json:
+def excerpt(body: bytes) -> Json:
     """Return the body for display: its JSON value, or else the start of its text."""
     try:
-        value = parse_body(body) if len(body) <= most else None
+        value = parse_body(body) if len(body) <= _EXCERPT else None
         if value is not None and not too_deep(value) and not any(_bad_numbers(value, "")):
             return value
     except GatewayRefusal:
         pass
-    return body[:most].decode("utf-8", "replace")
+    return body[:_EXCERPT].decode("utf-8", "replace")
 
 
 class _BadNumber(str):

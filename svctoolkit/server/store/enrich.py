@@ -90,7 +90,7 @@ def times_of(event: Mapping[str, Json], received: datetime) -> tuple[str, str, s
     return original, sent, timestamp
 
 
-def complete(event: dict[str, Json], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> list[str]:
+def complete(event: dict[str, Json]) -> list[str]:
     """Add the members that an SDK and the gateway add to every event, and return their names.
 
     Members that the event has are kept as they are. An event without a valid `type` is left alone: nothing accepts it.
@@ -101,7 +101,7 @@ def complete(event: dict[str, Json], *, now: Callable[[], datetime] = lambda: da
     if not whole.get("anonymousId"):
         whole["anonymousId"] = str(uuid4())
     ids = identity(whole.get("userId")), identity(whole["anonymousId"])
-    enrich(whole, ids, now(), "", lambda: str(uuid4()))
+    enrich(whole, ids, datetime.now(UTC), "", lambda: str(uuid4()))
     added = [name for name in _ADDED if name in whole and not event.get(name)]
     event.update({name: whole[name] for name in added})
     return added

@@ -12,21 +12,22 @@ from typing import Any, TypeVar
 from svctoolkit.errors import RequestError
 
 T = TypeVar("T")
+_CONCURRENCY = 32  # of each key
 
 
 class Lanes:
-    """Runs work in threads, up to `concurrency` pieces at a time per key: a slow destination delays only its own work.
+    """Runs work in threads, up to 32 pieces at a time per key: a slow destination delays only its own work.
 
     `timeout` is in seconds. The threads are daemons, so a destination that never answers does not block the exit.
     """
 
-    def __init__(self, *, concurrency: int = 32, timeout: float = 300.0) -> None:
-        self._concurrency, self._timeout = concurrency, timeout
+    def __init__(self, *, timeout: float) -> None:
+        self._timeout = timeout
         self._lanes: dict[str, _Lane] = {}
 
     async def run(self, key: str, work: Callable[[], T]) -> T:
         """Return the result of `work`. Raises `RequestError` (504) if it takes longer than the timeout."""
-        lane = self._lanes.setdefault(key, _Lane(self._concurrency))
+        lane = self._lanes.setdefault(key, _Lane())
         try:
             async with asyncio.timeout(self._timeout) as deadline:
                 return await asyncio.wrap_future(lane.submit(work))
@@ -38,8 +39,8 @@ class Lanes:
 
 
 class _Lane:
-    def __init__(self, concurrency: int) -> None:
-        self._free = concurrency
+    def __init__(self) -> None:
+        self._free = _CONCURRENCY
         self._waiting: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
         self._lock = Lock()
 

@@ -42,8 +42,7 @@ def _fold(person: dict[str, Any], batch: Batch, place: int, *, skip: str) -> Non
 class Identities:
     """Which ids belong to the same user: ids that are linked by rules share a rudder_id."""
 
-    def __init__(self, new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> None:
-        self._new_id = new_id
+    def __init__(self) -> None:
         self.owners: dict[Key, str] = {}
         self._members: dict[str, list[Key]] = {}
 
@@ -54,7 +53,7 @@ class Identities:
             columns = [(name(f"merge_property_{n}_type"), name(f"merge_property_{n}_value")) for n in (1, 2)]
             keys: list[Key] = [(str(rule[kind]), str(rule[value])) for kind, value in columns if rule.get(value)]
             owners = sorted({self.owners[key] for key in keys if key in self.owners})
-            owner = owners[0] if owners else self._new_id()
+            owner = owners[0] if owners else str(uuid.uuid4())
             moved = [key for other in owners[1:] for key in self._members.pop(other)]
             for key in {*moved, *(key for key in keys if self.owners.get(key) != owner)}:
                 self.owners[key] = changed[key] = owner

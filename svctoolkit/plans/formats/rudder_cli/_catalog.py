@@ -76,6 +76,7 @@ class Catalog:
     kinds: dict[str, dict[str, Declaration]] = field(default_factory=lambda: {kind: {} for kind in _OLD_KINDS})
 
     def add(self, kind: str, declaration: Declaration) -> None:
+        """Add a declaration. A problem is noted if its id is already in use."""
         first = self.kinds[kind].get(declaration.id)
         if first is not None:
             message = f"{kind.replace('-', ' ')} {declaration.id!r} is already defined in {first.item.where}"

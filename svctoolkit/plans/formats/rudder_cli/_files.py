@@ -69,6 +69,7 @@ class Item(NamedTuple):
         return value
 
     def flag(self, name: str, *, default: bool = False) -> bool:
+        """Return a boolean in it. A problem is noted if it is not one."""
         value = self.data.get(name, default)
         if not isinstance(value, bool):
             self.note(f"{name!r} must be true or false", name)
@@ -107,11 +108,11 @@ class SpecFile(NamedTuple):
         return Item(self, self.document.data["spec"], ("spec",))
 
 
-def spec_files(folder: Path, loader: Loader, environ: Mapping[str, str] = os.environ) -> list[SpecFile]:
+def spec_files(folder: Path, loader: Loader) -> list[SpecFile]:
     """Return the files of a project that plans are built from. Problems with the files themselves are noted."""
     paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
     variables = _variables(paths, loader)
-    variables |= {name.removeprefix("RUDDER_"): text for name, text in environ.items() if name.startswith("RUDDER_")}
+    variables |= {name.removeprefix("RUDDER_"): text for name, text in os.environ.items() if name.startswith("RUDDER_")}
     files: list[SpecFile] = []
     for path in paths:
         files += _spec_files(path, loader, variables)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
@@ -25,14 +25,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 class JUnit:
     """Writes the file at the end of the run."""
 
-    def __init__(self, output: Output, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._output, self._clock = output, clock
+    def __init__(self, output: Output) -> None:
+        self._output = output
         self._began = ""
         self._suites: dict[Suite, list[Outcome]] = {}
 
     def __call__(self, notice: Notice) -> None:
         if isinstance(notice, Started):
-            self._began = f"{self._clock():%Y-%m-%dT%H:%M:%S}"
+            self._began = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}"
         elif isinstance(notice, Outcome):
             self._suites.setdefault(notice.scenario.suite, []).append(notice)
         elif isinstance(notice, Finished):
