@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 
-from svctoolkit.errors import RequestError, ToolkitError, UnknownName
+from svctoolkit.errors import ConfigError, RequestError, ToolkitError, UnknownName
 from svctoolkit.events.builders import iso
 from svctoolkit.server.inspect.revisions import Revisions
 from svctoolkit.server.web.json import refuse
@@ -138,6 +138,8 @@ class Reloader:
 
     def _load(self) -> None:
         try:
+            if self.file.is_fifo():  # reading would wait for a writer, perhaps forever
+                raise ConfigError(f"{self.file}: is a pipe, and was read before; put a file there")
             workspace = Workspace.load(self.file)
             self._adjust(workspace)
             self._control.replace(workspace)

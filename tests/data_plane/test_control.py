@@ -6,6 +6,7 @@ import base64
 import gc
 import json
 import logging
+import os
 import socket
 import subprocess
 import sys
@@ -137,6 +138,22 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
         assert "mail" not in plane.workspace.destinations
         assert len(plane.received) == sent[0]
         assert len({d.seq for d in plane.delivered if d.destination == "crm"}) == sent[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_at_the_place_of_the_file_is_not_read(tmp_path: Path) -> None:
+    """Opening it waits for a writer: later changes would not be noticed, and the data plane could not stop."""
+    file = tmp_path / "workspace.yaml"
+    file.write_text(FILE)
+    with DataPlane(file, listen=False) as plane:
+        file.unlink()
+        os.mkfifo(file)
+        _until(lambda: "is a pipe" in plane.reload_problem)
+        file.unlink()
+        file.write_text(TWO)
+        _until(lambda: not plane.reload_problem)
+
+        assert "mail" in plane.workspace.destinations
 
 
 def _until(condition: Any) -> None:

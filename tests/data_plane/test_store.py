@@ -217,6 +217,24 @@ def test_a_full_disk_loses_no_event(workspace: Workspace, tmp_path: Path) -> Non
         assert (later.status, len(plane.received)) == (200, 1)
 
 
+def test_events_are_refused_while_the_file_is_removed(workspace: Workspace, tmp_path: Path) -> None:
+    """What is written to a removed file ends with the process, so it is not confirmed; `/ready` says so at once."""
+    file, aside = tmp_path / "plane.db", tmp_path / "aside.db"
+    with DataPlane(workspace, listen=False, store=file) as plane:
+        assert plane.send(EVENT, source="web").status == 200
+        plane.drain()
+        file.rename(aside)
+        ready = plane.ingest("GET", "/ready")
+        refused = plane.send(EVENT, source="web")
+        aside.rename(file)
+        again, later = plane.ingest("GET", "/ready"), plane.send(EVENT, source="web")
+        plane.drain()
+
+        assert (ready.status, ready.json["reasons"]) == (503, ["events cannot be stored; they are answered with 500"])
+        assert (refused.status, "the file was removed or replaced" in refused.text) == (500, True)
+        assert (again.status, later.status, len(plane.received)) == (200, 200, 2)
+
+
 def test_the_oldest_events_are_deleted(workspace: Workspace) -> None:
     """At most the given number of settled events is kept; pending ones stay."""
     workspace.source("one", destinations=["crm"])

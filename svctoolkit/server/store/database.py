@@ -7,6 +7,7 @@ survives the end of the process, but after a power failure some deliveries may b
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -25,6 +26,7 @@ from svctoolkit.server.store.record import Record, encode, rows
 from svctoolkit.server.store.schema import MIGRATIONS, TABLES, VERSION, BlockRow, Rejected, Webhook, ddl
 from svctoolkit.sqlite import Connection
 
+_LOG = logging.getLogger("svctoolkit.delivery")
 Write: TypeAlias = Callable[[sqlite3.Connection], None]
 _ROWS = 256  # rows in one statement
 _CHECKED = 64 << 20  # bytes; files up to this size are checked at the start
@@ -34,6 +36,7 @@ _PROBE = 1 << 18  # bytes
 _CONFIRMED, _UNCONFIRMED = "full", "normal"
 #: KiB. Digests are in random order: the pages of their index should stay in the cache.
 _WRITER_CACHE, _READER_CACHE = 16_384, 2_000
+_REMOVED = "the file was removed or replaced. Put it back, or restart the data plane with a new one"
 _ADVICE = "Start with another file, or open this one with the svctoolkit that wrote it"
 
 
@@ -42,7 +45,7 @@ class Store:
 
     def __init__(self, path: Path | None) -> None:
         self.path, self._closed = path, False
-        self.failure = ""  # why the last events could not be stored
+        self._failure = ""
         self._lock, self._numbering = RLock(), Lock()
         self._reading = Lock() if path else self._lock
         self._hold = _hold(path) if path else None
@@ -56,6 +59,7 @@ class Store:
             _check_pages(path, self._connection)
             # Numbers continue after a restart; rejected requests and webhooks have numbers as well, so all count.
             self._next = self._first_free()
+            self._file_id = _file_id(path)
         except (sqlite3.Error, StoreError) as error:
             self._close()
             raise ConfigError(f"cannot use {path} as a store: {_cause(error)}") from error
@@ -64,6 +68,11 @@ class Store:
         if path:
             self._writer = Thread(target=self._write_queue, name="svctoolkit store", daemon=True)
             self._writer.start()
+
+    @property
+    def failure(self) -> str:
+        """Why events cannot be stored, as far as is known; empty if they can."""
+        return self._failure or (_REMOVED if _file_id(self.path) != self._file_id else "")
 
     def numbers(self, count: int) -> int:
         """Reserve `count` seqs. Return the first of them."""
@@ -96,13 +105,15 @@ class Store:
         """
 
         def work(connection: sqlite3.Connection) -> None:
+            if _file_id(self.path) != self._file_id:
+                raise sqlite3.OperationalError(_REMOVED)
             connection.execute("create table if not exists probe(content)")
             connection.execute(f"insert into probe values (zeroblob({_PROBE}))")
             connection.execute("drop table probe")
 
         def done(future: Future[None]) -> None:
             if future.exception() is None:
-                self.failure = ""
+                self._failure = ""
 
         future = self.write(work)
         future.add_done_callback(done)
@@ -211,11 +222,20 @@ class Store:
     def _insert(self, blocks: Sequence[Sequence[Json]]) -> None:
         """Insert blocks, and note whether that works before anyone gets an answer."""
         try:
+            # Inline: this is on the path of every event. What is written to a removed file ends with the process.
+            is_removed = self.path is not None and os.stat(self.path).st_ino != self._file_id
+        except OSError:
+            is_removed = True
+        try:
+            if is_removed:
+                raise sqlite3.OperationalError(_REMOVED)
             insert(self._connection, BlockRow, blocks)
         except sqlite3.Error as error:
-            self.failure = _cause(error)
+            if not self._failure:
+                _LOG.error("events cannot be stored in %s: %s", self.path, _cause(error))
+            self._failure = _cause(error)
             raise
-        self.failure = ""
+        self._failure = ""
 
     def _do(self, works: Sequence[Write]) -> None:
         connection = self._connection
@@ -254,6 +274,14 @@ class Store:
             else:
                 future.set_exception(failure)
         return failure is None
+
+
+def _file_id(path: Path | None) -> int:
+    """Return a number that is different for another file at the path; 0 without one."""
+    try:
+        return os.stat(path or "").st_ino
+    except OSError:
+        return 0
 
 
 def _check_pages(path: Path | None, connection: sqlite3.Connection) -> None:
