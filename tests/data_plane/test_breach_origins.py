@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,33 @@ def test_others_are_answered_while_an_origin_is_measured() -> None:
     assert state["more"]
     assert [one["origin"] for item in state["items"] for one in item["groups"]] == [None]
     assert breach["origin"]["text"] == "properties.q"
+
+
+def test_code_that_never_ends_is_given_up_when_an_origin_is_measured() -> None:
+    """The breach has no origin, the next call measures others, and events are still sent."""
+    is_measuring = threading.Event()
+
+    def endless(event: dict[str, Any]) -> dict[str, Any]:
+        while is_measuring.is_set() and "q" in event["properties"]:
+            pass
+        return event
+
+    workspace = with_function(endless)
+    settings = workspace.data_plane
+    workspace.data_plane = replace(settings, limits=replace(settings.limits, mapping=0.2))
+    with DataPlane(workspace) as plane:
+        plane.send(paid(1, q="jo@mail.example"), source="web")
+        plane.drain(120)
+        is_measuring.set()
+        (breach,) = breaches(plane)
+        plane.send(paid(2, mail="al@mail.example"), source="web")
+        plane.drain(120)
+        _, other = sorted(breaches(plane), key=lambda one: one["seq"])
+        is_measuring.clear()
+
+        assert breach["origin"] is None
+        assert other["origin"]["text"] == "properties.mail"
+        assert [fate.status for fate in plane.fates] == ["delivered"] * 2
 
 
 def test_an_event_is_measured_with_the_workspace_that_sent_it(tmp_path: Path) -> None:

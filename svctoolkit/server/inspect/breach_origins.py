@@ -26,6 +26,7 @@ from svctoolkit.server.store.checks import stored_change
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.records import EVENTS, FATES, Filter, Records
 from svctoolkit.server.worker import Engine
+from svctoolkit.server.worker.watchdog import OverBudgetError, Watchdog, is_own_code
 
 if TYPE_CHECKING:
     from svctoolkit.policies import Policies
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("svctoolkit.policies")
 _SECONDS = 2.0  # of a call: a page asks every few seconds
 _MOST_CACHED = 1_000
+#: A measurement runs the user's code about a hundred times. It may need this many times the limit of one event.
+_BUDGET = 5
 _Groups: TypeAlias = "dict[str, list[BreachGroup]]"
 
 
@@ -124,6 +127,7 @@ class BreachOrigins:
         self._engine, self._revisions = engine, revisions
         self._known: dict[tuple[str, str, str, str, int], _Measured] = {}
         self._lock = Lock()
+        self._watchdog = Watchdog(lambda: engine.workspace.data_plane.limits.mapping * _BUDGET)
 
     def add(self, policies: Policies, groups: Mapping[str, Sequence[BreachGroup]]) -> tuple[_Groups, bool]:
         """Return groups of breaches, by policy, with their origins, and whether the next call will find more of these.
@@ -218,7 +222,13 @@ class BreachOrigins:
             workspace = pipeline.workspace
             route = pipeline.route(workspace.destination(item.destination))
             context = replace(pipeline.context_of(route), clock=lambda: sent.at)
-            return find_origins(names, Subject(event, route, context, workspace.sources.get(sent.source)), is_value)
+            subject = Subject(event, route, context, workspace.sources.get(sent.source))
+            if not is_own_code(route):
+                return find_origins(names, subject, is_value)
+            return self._watchdog.run(lambda: find_origins(names, subject, is_value), "dest_transform")
+        except OverBudgetError as error:
+            _LOG.warning("measuring the origin of a breach at %s %s", item.destination, error)
+            return None
         except (KeyError, ToolkitError):  # the event was deleted, or the revision cannot be used
             return None
         except Exception:  # noqa: BLE001 - a user's mapping may fail for a changed event

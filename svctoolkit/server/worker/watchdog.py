@@ -46,10 +46,11 @@ def is_own_code(route: Route) -> bool:
 
 
 class Watchdog:
-    """Runs work in a thread for each, within `seconds()`."""
+    """Runs work in a thread for each, within `seconds()`. `limit` names the setting for errors, if it is one."""
 
-    def __init__(self, seconds: Callable[[], float]) -> None:
+    def __init__(self, seconds: Callable[[], float], limit: str = "") -> None:
         self._seconds, self._lock = seconds, Lock()
+        self._limit = limit and f", the limit `{limit}` of this data plane"
         self._abandoned: list[_Work[Any]] = []
 
     def run(self, act: Callable[[], T], stage: str) -> T:
@@ -67,7 +68,7 @@ class Watchdog:
                     self._abandoned.append(work)
                 raise OverBudgetError(
                     work.progress.stage,
-                    f"took more than {seconds:g} s, the limit `mapping` of this data plane, and was given up",
+                    f"took more than {seconds:g} s{self._limit}, and was given up",
                 )
         return work.result()
 

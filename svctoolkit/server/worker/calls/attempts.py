@@ -36,7 +36,7 @@ class Attempts:
     def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], asked: Asked, *, masked: bool) -> None:
         self._pipeline, self._clock, self.asked, self._masked = pipeline, clock, asked, masked
         self._problems: dict[str, str] = {}  # by key of a `forward`: why the last request failed
-        self._watchdog = Watchdog(lambda: pipeline.workspace.data_plane.limits.mapping)
+        self._watchdog = Watchdog(lambda: pipeline.workspace.data_plane.limits.mapping, "mapping")
 
     def __call__(
         self,
