@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import sys
@@ -76,6 +77,17 @@ def settings(assignments: Sequence[str]) -> dict[str, Json]:
         key, value = assignment("--config", text, "KEY=VALUE")
         values[key.removesuffix(":")] = parse_json(value, f"--config {key}=") if key.endswith(":") else value
     return values
+
+
+class ConditionText(argparse.Action):
+    """Failure conditions. An empty text, such as that of a variable that is not set, would never fail a check."""
+
+    # Any: as argparse declares it
+    def __call__(self, _parser: object, namespace: argparse.Namespace, values: Any, _option: object = None) -> None:
+        """Store the text. Raises `ArgumentError` if it is empty."""
+        if not values.strip():
+            raise argparse.ArgumentError(self, "no condition. Write one, such as 'lost>0', or leave out the option")
+        setattr(namespace, self.dest, values)
 
 
 def assignment(option: str, text: str, form: str, names: Sequence[str] = ()) -> tuple[str, str]:

@@ -87,6 +87,23 @@ def test_the_command_takes_larger_samples_until_its_conditions_are_decided(
     assert "hook: estimated for all events: 1,000 ±" in said.out
 
 
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("changed>100%", "'changed>100%' never holds: a share is at most 100%"),
+        ("any>0 or lost >= 101 %", "'lost >= 101 %' never holds"),
+        ("", "--fail-on: no condition. Write one, such as 'lost>0', or leave out the option"),
+        (" ", "--fail-on: no condition"),
+    ],
+)
+def test_a_condition_that_never_holds_is_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], condition: str, said: str
+) -> None:
+    """Such as that of a variable that is not set: the check would pass whatever happens."""
+    assert main([*planned(tmp_path), "--fail-on", condition]) == 4
+    assert said in capsys.readouterr().err
+
+
 PLANNED = """
 workspace: shop
 sources:

@@ -97,6 +97,19 @@ def test_a_gate_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "unknown word 'dicards'" in capsys.readouterr().err
 
 
+def test_a_warehouse_without_rows_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No table could meet a condition."""
+    workspace = "destinations: {wh: {type: POSTGRES, transformation: none}}\n"
+    workspace += "transformations: {none: {language: python, code: 'def transformEvent(event, metadata): return None'}}"
+    (tmp_path / "workspace.yaml").write_text(workspace)
+    (tmp_path / "e.ndjson").write_text(json.dumps(paid(1, total=5)))
+    rest = ["--events", str(tmp_path / "e.ndjson"), "--workspace", str(tmp_path / "workspace.yaml")]
+
+    assert main(["warehouse", "show", *rest]) == 0
+    assert main(["warehouse", "show", *rest, "--fail-on", "rows<1 or discards"]) == 1
+    assert "no event arrives at wh" in capsys.readouterr().err
+
+
 def test_conditions_are_about_one_table() -> None:
     numbers = {"a": {"rows": 5, "discards": 0}, "b": {"rows": 500, "discards": 2}}
     words = ["rows", "discards"]

@@ -48,6 +48,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--html", metavar="FILE", help="write an HTML page")
     output.add_argument(
         "--fail-on",
+        action=_inputs.ConditionText,
         default="",
         metavar="CONDITIONS",
         help="exit with code 1 if a condition holds, such as 'lost>1%% or refused>0'. "

@@ -43,6 +43,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fail-on",
+        action=_inputs.ConditionText,
         default="",
         metavar="CONDITIONS",
         help="exit with code 1 if a table meets them: 'discards>0 or type_changes>0 or new_columns>0 or rows<100'",
@@ -79,16 +80,23 @@ def _run(args: argparse.Namespace) -> int:
         for path in export(warehouses, args.folder):
             _terminal.out(f"wrote {path}")
         _terminal.out(f"next: cd {args.folder} && dbt build --profiles-dir .")
-    breaches = met_by_number(args.fail_on, _facts(warehouses), FACTS) if args.fail_on else []
+    breaches = _breaches(args.fail_on, warehouses) if args.fail_on else []
     for breach in breaches:
-        _terminal.err(_terminal.plain(f"{breach.condition}: {breach.text}"))
+        _terminal.err(_terminal.plain(breach))
     damaged = _inputs.report_unread(result.unread)
     return Exit.FAILED if breaches else Exit.USAGE if damaged else Exit.OK
 
 
-def _facts(warehouses: Mapping[str, Warehouse]) -> dict[str, dict[str, int]]:
-    """The numbers of each table, by `warehouse.table`."""
-    return {f"{key}.{table}": of for key, one in warehouses.items() for table, of in one.facts().items()}
+def _breaches(conditions: str, warehouses: Mapping[str, Warehouse]) -> list[str]:
+    """The conditions that tables meet. A warehouse without any row has no tables that could meet one."""
+    from svctoolkit.replay.review.terms import met_by_number
+    from svctoolkit.warehouse.warehouse import FACTS
+
+    facts = {key: warehouse.facts() for key, warehouse in warehouses.items()}
+    empty = [key for key, tables in facts.items() if not any(of["rows"] for of in tables.values())]
+    by_table = {f"{key}.{table}": of for key, tables in facts.items() for table, of in tables.items()}
+    met = met_by_number(conditions, by_table, FACTS)
+    return [f"{conditions}: no event arrives at {key}" for key in empty] + [f"{b.condition}: {b.text}" for b in met]
 
 
 def _lines(key: str, warehouse: Warehouse, result: Replayed) -> list[str]:

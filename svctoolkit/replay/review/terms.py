@@ -114,7 +114,14 @@ class Conditions:
             bound = float(match[3] or 0)
         except ValueError:
             raise ConfigError(f"{match[3]} is not a number") from None
-        return _Term(word, match[2] or ">", bound, bool(match[4]))
+        term = _Term(word, match[2] or ">", bound, bool(match[4]))
+        if term.is_share and word != COST_CHANGE and _never_holds(term):
+            raise ConfigError(f"{text.strip()!r} never holds: a share is at most 100%")
+        return term
+
+
+def _never_holds(share: _Term) -> bool:
+    return (share.bound > 100 and share.compare in (">", ">=", "==")) or (share.bound == 100 and share.compare == ">")
 
 
 def met_by_number(text: str, numbers: Mapping[str, Mapping[str, int]], words: Sequence[str]) -> list[Breach]:

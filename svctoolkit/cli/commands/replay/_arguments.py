@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from svctoolkit.cli import _inputs
+
 STAGES = ("user_transform", "dest_transform", "send_to_destination")
 
 
@@ -123,6 +125,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
 def _add_comparison(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--fail-on",
+        action=_inputs.ConditionText,
         default="",
         metavar="CONDITIONS",
         help="exit with code 1 if a condition holds, such as 'changed>1%% or new_failures>0 or lost>0'. "
@@ -131,6 +134,7 @@ def _add_comparison(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--fail-on-total",
+        action=_inputs.ConditionText,
         default="",
         metavar="CONDITIONS",
         help="like --fail-on, but with --resume about all events in --out, not only about those that are new",
