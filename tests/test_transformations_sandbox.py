@@ -204,6 +204,26 @@ def test_calls_in_one_realm_leave_nothing_behind(body: str) -> None:
     assert calls == [calls[0]] * 4
 
 
+@pytest.mark.parametrize(
+    ("language", "code", "text"),
+    [
+        ("javascript", "export const transformEvent = (e) => e.bad ? { toJSON: () => 'x' } : e", "toJSON of the returned event"),
+        ("javascript", "export const transformEvent = (e) => e.bad ? { toJSON: () => undefined } : e", "toJSON of the returned event"),
+        ("javascript", "export const transformEvent = (e) => e.bad ? [{}, { toJSON: () => [1] }] : e", "toJSON of the returned event"),
+        ("javascript", "export const transformBatch = (all) => all.map((e) => e.bad ? { toJSON: () => 5 } : e)", "toJSON of the returned event"),
+        ("python", "def transformEvent(e, m):\n    if e.get('bad'): raise SyntaxError('strange', ('main.py', 'line', 'column', ''))\n    return e", "strange"),
+        ("python", "def transformEvent(e, m):\n    if e.get('bad'): raise SyntaxError('strange', ('main.py', 10**30, -1, ''))\n    return e", "strange"),
+    ],
+)  # fmt: skip
+def test_odd_answers_have_errors_that_say_what_is_odd(language: str, code: str, text: str) -> None:
+    """An event whose `toJSON` replaces it, and a syntax error in no line: not just an unreadable answer."""
+    output = run(code, language, [{"bad": True}, {}], name="main.py")[0]
+
+    assert output.error is not None
+    assert output.error.kind == "error"
+    assert text in output.error.message
+
+
 def test_a_call_does_not_see_which_types_an_earlier_call_used() -> None:
     """`typing` caches `List[Union[int, str]]`, and finds it for the equal `List[Union[str, int]]`, too."""
     code = (

@@ -297,7 +297,7 @@ def failure(error: BaseException, files: list[str]) -> dict[str, Any]:
     at: list[Any] | None = None
     function = ""
     if isinstance(error, SyntaxError) and error.filename in files:
-        at, message = [error.filename, error.lineno or 1, error.offset or 1], str(error.msg)
+        at, message = [error.filename, _place(error.lineno), _place(error.offset)], str(error.msg)[:_LONGEST]
     else:
         trace = error.__traceback__
         while trace is not None:
@@ -307,6 +307,11 @@ def failure(error: BaseException, files: list[str]) -> dict[str, Any]:
                 at, function = [code.co_filename, trace.tb_lineno, (column or 0) + 1], code.co_name
             trace = trace.tb_next
     return {"name": type(error).__name__[:_LONGEST_NAME], "message": message, "at": at, "function": function}
+
+
+def _place(number: object) -> int:
+    """Return the line or column of a syntax error, which user code may have raised with any value; 1 without one."""
+    return number if type(number) is int and 0 < number < 1 << 31 else 1
 
 
 def _entry_point(names: Mapping[str, Any]) -> str:

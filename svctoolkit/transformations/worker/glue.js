@@ -281,17 +281,24 @@
     if (run.size > limits.output_bytes) throw new RangeFailure('the output is larger than ' + limits.output_bytes + ' bytes');
     return text;
   };
+  const eventText = (event) => {
+    const text = json(event);
+    if (text === undefined || code0(text, 0) !== 123) // no brace: the event's own toJSON has replaced it
+      throw new TypeFailure('toJSON of the returned event does not return an object');
+    return withinLimit(text);
+  };
   const finish = (index, value) => {
     try {
       if (value === null || value === undefined) return record(index, '"events":[]');
       if (isArray(value)) {
         for (let i = 0; i < value.length; i++)
           if (!isEvent(value[i])) throw new TypeFailure('returned event in events array from transformEvent(event) is not an object');
-        const texts = withinLimit(json(value));
-        return record(index, '"events":' + texts + lossesOf(value, texts));
+        let texts = '';
+        for (let i = 0; i < value.length; i++) texts += (i ? ',' : '') + eventText(value[i]);
+        return record(index, '"events":[' + texts + ']' + lossesOf(value, texts));
       }
       if (!isEvent(value)) throw new TypeFailure('returned event from transformEvent(event) is not an object');
-      const text = withinLimit(json(value));
+      const text = eventText(value);
       record(index, '"events":[' + text + ']' + lossesOf([value], text));
     } catch (thrown) { record(index, '"error":' + failure(thrown)) }
   };
@@ -315,7 +322,7 @@
     let all = '';
     try {
       for (let i = 0; i < value.length; i++)
-        all += (i ? ',' : '') + (isEvent(value[i]) ? withinLimit(json(value[i])) : '"returned event in events array from ' + what + ' is not an object"');
+        all += (i ? ',' : '') + (isEvent(value[i]) ? eventText(value[i]) : '"returned event in events array from ' + what + ' is not an object"');
     } catch (thrown) { return failAll(failure(thrown)) }
     run.batch = '[' + all + ']' + lossesOf(value, all);
     run.left = 0;
