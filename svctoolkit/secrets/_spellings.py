@@ -15,6 +15,7 @@ _MOST_DIGITS = 15  # of a number that JavaScript keeps exactly
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:(?P<userinfo>[^/?#]*)@)?[^/?#]*(?P<rest>.*)", re.DOTALL)
 _URL_PIECES = re.compile(r"[/?&=#;]+")
 _PAIRS = re.compile(r"[;&,\s]+")
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:[_.][a-z0-9]+)+")  # as in `project:orders_v2`
 _PAIR = re.compile(r"([\w.-]+)([=:])\"?([^\"]+)")
 
 
@@ -49,7 +50,8 @@ def _pieces(text: str) -> Iterator[str]:
         yield from strong_parts(text.strip("'\""))
     elif text[:1] != "{":
         for name, between, value in (pair.groups() for pair in map(_PAIR.fullmatch, _PAIRS.split(text)) if pair):
-            is_secret = between == ":" or is_secret_name(name) or is_credential(value)
+            is_password = between == ":" and not _NAME.fullmatch(value)
+            is_secret = is_password or is_secret_name(name) or is_credential(value)
             if is_secret and not is_ordinary(value):
                 yield value
 
