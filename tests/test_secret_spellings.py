@@ -98,11 +98,17 @@ def test_a_credential_inside_a_secret_is_secret_itself(secret: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "secret", ["Bearer production", "ann:production", "https://hook.example/in/a81kd02lx?team=data"]
-)
+    "secret",
+    [
+        "Bearer production", "ann:production", "shop-4711:user_data_v2", "region=eu-central-1;bucket=user_data_v2",
+        "https://hook.example/in/a81kd02lx?team=data",
+    ],
+)  # fmt: skip
 def test_an_ordinary_word_inside_a_secret_is_not_masked(secret: str) -> None:
     """Only the whole secret is, and what is a credential in it."""
-    assert Masker([secret]).text("production data of the team ann") == "production data of the team ann"
+    text = "production data of the team ann in user_data_v2 and eu-central-1 on hook.example"
+
+    assert Masker([secret]).text(text) == text
 
 
 def test_the_credentials_of_a_json_secret_are_secret_themselves() -> None:
@@ -155,7 +161,9 @@ ORDINARY = [
     "text/html; charset=utf-8", "application/vnd.api+json", "https://hook.example/in",
     "https://api.shop.example/v1/events",
     "2026-01-15", "20260115", "2026-01-15T10:00:00Z", "1234567", "10.20.30.40", "custom_properties", "tttttttt",
-    "--------", "analytics", "subscription", "Bearer", "db.internal.example", "<HOOK_API_KEY>", "",
+    "--------", "analytics", "subscription", "Bearer", "db.internal.example",
+    "localhost", "us-east-1", "eu-central-1", "europe-west4",
+    "12345678", "1234567890", "abcdefgh", "qwertyuiop", "/var/run/secrets", "./data/events", "<HOOK_API_KEY>", "",
 ]  # fmt: skip
 SECRETS = [
     "sk-4f9a1c77", "canary01token", "b7c2e5aa-91f4-4be2-8c1d-2f3a44c0d9e8", "hWf3kQ9ZR2uT1mXcV7bN0A", "84102938",
