@@ -223,7 +223,7 @@ def lines_with(kinds: Collection[str], text: bytes, ends: Sequence[int] = ()) ->
         for pattern in _STARTS:
             for run in pattern.finditer(classes):
                 start, end = run.span()
-                # Nearly always there are none, and the same ones come again: an IP address, a version.
+                # Nearly always there is nothing, and the same runs come again: an IP address, a version.
                 if numbers := _numbers_in(text[start - 1 : end + 1] if start else b" " + text[: end + 1]):
                     lines.add_numbers(numbers, start)
     return lines.found

@@ -52,7 +52,7 @@ class _Side:
 
 
 def drift(after: Sequence[Cell], before: Sequence[Cell]) -> list[Change]:
-    """Return the changes from `before` to `after`, most severe first. There are none without a baseline."""
+    """Return the changes from `before` to `after`, most severe first. Without a baseline, nothing changed."""
     if not before or not after:
         return []
     new, old = _by_name(after), _by_name(before)
@@ -128,7 +128,7 @@ def _odd_days(
     odd: dict[What, list[tuple[date, float]]] = {}
     for day in days[1:-1]:
         of, found_on = band([day], usual, *span), counts.get(day, 0)
-        # Some of so many days are unusual by chance. That events of every day are missing is not.
+        # Some days are unusual by chance. That events of every day are missing is not.
         if of.expected < _FEWEST_OF_DAY:
             continue
         is_gone = is_daily and not found_on

@@ -126,7 +126,7 @@ def _values_in(payload: Json, names: tuple[str, ...]) -> list[tuple[str, Json]]:
 def _collect(value: Json, path: tuple[str, ...], last: str, found: list[tuple[tuple[str, ...], Json]]) -> None:
     """Add the leaves of the members that are called `last`. Texts that are JSON are opened if they may have some.
 
-    No paths are made for the others, of which a payload has hundreds.
+    No paths are made for the others: a payload has hundreds.
     """
     kind = type(value)
     if kind is dict and value:
