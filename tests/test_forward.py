@@ -474,7 +474,7 @@ def test_ctrl_c_ends_after_the_batch(bench: Bench, real: DataPlane, run: Callabl
     sent = len(real.received)
 
     assert process.returncode == 2
-    assert b"interrupted; run the command again to go on" in errors
+    assert b"interrupted; run the command again to continue" in errors
     assert sent == position_of(bench.path)["sources"]["web"]["sent"] < 4000
     assert run() == 0
     assert ids(real) == [f"m{number}" for number in range(4000)]
@@ -565,7 +565,7 @@ def test_damaged_requests_are_left_out_and_reported(
     assert ids(real) == [f"m{number}" for number in range(150) if not 50 <= number < 100]
     assert "sent 100 events in 1 request" in output.out
     assert "50 damaged" in output.out
-    assert "cannot be read, left out: 50 events of the source web" in output.err
+    assert "cannot be read, skipped: 50 events of the source web" in output.err
 
 
 def test_a_key_is_required(bench: Bench, real: DataPlane, capsys: pytest.CaptureFixture[str]) -> None:
@@ -588,7 +588,7 @@ def test_files_that_are_not_stores(content: bytes | None, tmp_path: Path, capsys
 
 def test_an_empty_store_selects_nothing(run: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
     assert (run(), run("--since", "2h")) == (5, 5)
-    assert "no events of this choice in the store" in capsys.readouterr().err
+    assert "no events in the store match" in capsys.readouterr().err
 
 
 def test_a_position_belongs_to_one_choice(
@@ -603,7 +603,7 @@ def test_a_position_belongs_to_one_choice(
     assert run("--since", "2026-11-21", "--position", str(tmp_path / "other")) == 5
     errors = capsys.readouterr().err
     assert "this position belongs to all events, without --event" in errors
-    assert "earlier events were left out (--since)" in errors
+    assert "earlier events were skipped (--since)" in errors
 
 
 def test_a_position_belongs_to_one_store(
@@ -622,7 +622,7 @@ def test_a_position_belongs_to_one_store(
             codes.append(main(["forward", str(other.path), "--to", str(real.url), "--position", position]))
 
     assert codes == [0, 4, 4]
-    assert "this position is one of another store" in capsys.readouterr().err
+    assert "this position belongs to another store" in capsys.readouterr().err
     assert len(real.received) == 20
 
 

@@ -35,7 +35,7 @@ def check(args: argparse.Namespace) -> None:
     if args.webhook is None:
         used = next((name for name in ("topic", "query", "header") if getattr(args, name)), "")
         if used:
-            raise UsageError(f"--{used} belongs to a webhook: add --webhook FILE")
+            raise UsageError(f"--{used} requires --webhook FILE")
         return
     if args.what != "source":
         raise UsageError("--webhook tests a source: `svctoolkit test source NAME --webhook FILE`")

@@ -59,9 +59,11 @@ def fetch(
 
     _check(url)
     if export is None and not tokens.workspace:
-        raise UsageError("RUDDERSTACK_WORKSPACE_TOKEN is not set: it reads the configuration. Or give an export: FILE")
+        raise UsageError(
+            "RUDDERSTACK_WORKSPACE_TOKEN is not set: it is needed for the configuration. Set it, or give an export"
+        )
     if export is not None and not tokens.access:
-        raise UsageError("RUDDERSTACK_ACCESS_TOKEN is not set: it reads transformations and tracking plans")
+        raise UsageError("RUDDERSTACK_ACCESS_TOKEN is not set: it is needed for transformations and tracking plans")
     with httpx.Client(base_url=url, transport=transport, timeout=_SECONDS, follow_redirects=False) as client:
         api = _Api(client, tokens)
         configuration = api.configuration() if export is None else _exported(export)

@@ -138,7 +138,7 @@ def _refusal(unknown: Sequence[CodePiece], sandbox: Layers, store: TrustStore) -
     if files:
         problems.append(Problem(f"if you trust it, run: svctoolkit trust {files}"))
     if not all(piece.is_on_disk() for piece in unknown):
-        problems.append(Problem("code that is in no file here: in Python, call workspace.trust()"))
+        problems.append(Problem("some code is not in a file here: to trust it, call workspace.trust() in Python"))
     problems.append(Problem("to trust all code, as in CI: --trust-code or SVCTOOLKIT_TRUST_CODE=1"))
     return UntrustedCode(problems, [*states])
 

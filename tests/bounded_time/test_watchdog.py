@@ -132,7 +132,7 @@ def test_threads_that_cannot_be_ended_are_limited(slow_type: None) -> None:
 
         fates = [f for f in plane.fates if f.destination == "harbor"]
         assert [f.status for f in fates] == ["dead"] * 30
-        assert any("was not begun: 8 earlier ones have not ended yet" in f.reason for f in fates)
+        assert any("was not started: 8 earlier ones are still running" in f.reason for f in fates)
         stubborn = [thread for thread in threading.enumerate() if thread.name == "svctoolkit dest_transform"]
         assert len(stubborn) <= 8 + plane.workspace.delivery.concurrency
         assert httpx.get(f"{plane.url}/health", timeout=120).status_code == 200

@@ -140,7 +140,7 @@ def test_values_of_secrets_are_never_shown_and_only_replaced_when_asked(shop: Pa
     replaced, _ = start(shop, export, "--apply", "--secrets")
 
     assert (shown, replaced) == (0, 0)
-    assert "secrets with another value in .env: GA4_WEB_API_SECRET" in out
+    assert "secrets that differ in .env: GA4_WEB_API_SECRET" in out
     assert "N3wGa4Secret77" not in out + before
     assert "N3wGa4Secret77" in (shop / ".env").read_text()
     assert (shop / ".env").stat().st_mode & 0o777 == 0o600

@@ -87,4 +87,4 @@ def test_a_line_without_changes_is_refused(
     (tmp_path / "orders.suite.yaml").write_text(test_ratchet.SUITE)
 
     assert main(["mutate", "--write", "orders.suite.yaml:1"]) == 4
-    assert "nothing is changed at this line (svctoolkit mutate --all)" in capsys.readouterr().err
+    assert "no change is made here; `svctoolkit mutate --all` lists all" in capsys.readouterr().err

@@ -156,7 +156,7 @@ def test_a_printed_draft_is_a_plan_file(shop: Path, capsys: pytest.CaptureFixtur
     file = shop / "draft.plan.yaml"
     file.write_text(said.out, encoding="utf-8")
 
-    assert said.err == "svctoolkit: left out: 'Rare' has 1 event; at least 5 are needed\n"
+    assert said.err == "svctoolkit: skipped: 'Rare' has 1 event; at least 5 are needed\n"
     assert plans.load(file).plan().names == ["Paid"]
     file.write_text(f"%YAML 1.1\n# draft\n---\n{said.out}\n---\n", encoding="utf-8")
     assert main(["lost", "--plan", str(file), "--to", "mp"]) == 0

@@ -96,7 +96,7 @@ def test_the_command_shows_events_and_payloads(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--topic", "x", "--sample", "track"], "--topic belongs to a webhook"),
+        (["--topic", "x", "--sample", "track"], "--topic requires --webhook FILE"),
         (["--webhook", "a.json", "--sample", "track"], "--webhook cannot be combined with --sample"),
         (["--webhook", "none.json"], "cannot read none.json: No such file or directory"),
     ],

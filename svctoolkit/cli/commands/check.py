@@ -32,7 +32,7 @@ def _run(args: argparse.Namespace) -> int:
         where = args.file or "workspace.yaml"
         raise UsageError(f"{where}: no such file" + ("" if args.file else "; give a workspace FILE"))
     if file.name.endswith((".suite.yaml", ".suite.yml")):
-        raise UsageError(f"{args.file} is a suite: give its workspace file, and its suites are checked, too")
+        raise UsageError(f"{args.file} is a suite: give its workspace file, which also checks its suites")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         workspace = Workspace.load(file, environment=args.env)

@@ -41,7 +41,7 @@ def _run(_args: argparse.Namespace) -> int:
         for line in others:
             _terminal.out(f"  {'':<{width}}  {line}")
     missing = [finding.name for finding in findings if finding.state == "missing"]
-    _terminal.out(f"\nmissing: {', '.join(missing)}" if missing else "\neverything essential is here")
+    _terminal.out(f"\nmissing: {', '.join(missing)}" if missing else "\neverything essential is available")
     return Exit.FAILED if missing else Exit.OK
 
 

@@ -191,7 +191,7 @@ def _choose(project: Project, args: argparse.Namespace) -> list[Change]:
     if args.write:
         changes = [change for change in changes if f"/{change.where}".endswith(f"/{args.write}")]
         if not changes:
-            raise UsageError(f"--write {args.write}: nothing is changed at this line (svctoolkit mutate --all)")
+            raise UsageError(f"--write {args.write}: no change is made here; `svctoolkit mutate --all` lists all")
     if args.sample is None or args.sample >= len(changes):
         return changes
     chosen = {change.id for change in random.Random(args.seed).sample(changes, args.sample)}
@@ -207,8 +207,8 @@ def _require_sandbox(project: Project) -> None:
         require_trust(*changed)
     except UntrustedCode as error:
         raise ToolkitError(
-            "the sandbox of this machine is incomplete (see svctoolkit doctor), and changed code is not the code that "
-            "you recorded. If it may run nevertheless, use --trust-code."
+            "the sandbox on this machine is incomplete (see svctoolkit doctor), and changed code differs from the code "
+            "that you recorded as trusted. Use --trust-code to run it anyway."
         ) from error
 
 

@@ -49,7 +49,7 @@ def _run(args: argparse.Namespace) -> int:
     for change in result.changes:
         _terminal.out(_terminal.plain(str(change)))
     if result.secrets and not (args.apply and args.secrets):
-        _terminal.out(f"secrets with another value in .env: {', '.join(result.secrets)} (--secrets replaces them)")
+        _terminal.out(f"secrets that differ in .env: {', '.join(result.secrets)} (--secrets replaces them)")
     _terminal.out(_summary(result, args))
     undecided = bool(result.conflicts) and args.conflicts == "report"
     return Exit.FAILED if undecided or (result.changes and not args.apply) else Exit.OK

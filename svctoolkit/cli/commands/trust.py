@@ -47,7 +47,7 @@ def _trust(store: TrustStore, files: Sequence[str]) -> int:
 
     found = [piece for file in files for piece in _pieces(Path(file))]
     if not found:
-        _terminal.err(f"{', '.join(files)}: no code of transformations or libraries in it")
+        _terminal.err(f"{', '.join(files)}: contains no code of transformations or libraries")
         return Exit.NOTHING
     new = record(found, store)
     for piece in dict.fromkeys(found):

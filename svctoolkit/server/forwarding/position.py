@@ -86,7 +86,7 @@ class Position:
                 raise UsageError(f"{where}: {text}; name another file with --position")
         # An earlier start is a gap: the position says that everything before it was sent.
         if found.since is not None and (wanted.since is None or wanted.since < found.since):
-            raise UsageError(f"{where}: with this position, earlier events were left out (--since); name another file "
+            raise UsageError(f"{where}: with this position, earlier events were skipped (--since); name another file "
                              "with --position to send them")  # fmt: skip
         self._content = found
 
@@ -108,7 +108,7 @@ class Position:
             is_other = found.at > position.at + _SAME or found.first >= last
         if is_other:
             raise UsageError(
-                f"{self.path}: this position is one of another store, or of an earlier one at this place; delete it, "
+                f"{self.path}: this position belongs to another store, or to an earlier one at this path; delete it, "
                 "or name another file with --position"
             )
 
@@ -125,7 +125,7 @@ class Position:
     def save(self) -> None:
         """Replace the file. Raises `ConfigError`, also if another process has changed it."""
         if self._read() != self._written:
-            raise UsageError(f"{self.path}: another `svctoolkit forward` uses this position; wait until it has ended")
+            raise UsageError(f"{self.path}: another `svctoolkit forward` uses this position; wait until it finishes")
         data = msgspec.json.format(msgspec.json.encode(self._content), indent=2)
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:

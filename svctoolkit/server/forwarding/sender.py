@@ -100,7 +100,7 @@ class Sender:
             if _BACKOFF.gives_up(failures, age, throttled=verdict.throttled):
                 raise ForwardStopped(
                     f"{self._url} has accepted no batch for {age:,.0f} s ({verdict.reason}); "
-                    "run the command again to go on"
+                    "run the command again to continue"
                 )
             self.retries += 1
             pause = _BACKOFF.pause(failures, verdict.retry_after)

@@ -47,7 +47,7 @@ class OwnPayloads:
         except ToolkitError:  # the event was deleted, or the destination is another one now
             return ()
         except Exception:  # noqa: BLE001 - a user's mapping may fail when it runs again
-            _LOG.exception("what a shared request to %s has of an event cannot be found", fate.destination)
+            _LOG.exception("the part of an event in a shared request to %s is unknown", fate.destination)
             return ()
 
     def _items(self, fate: Fate) -> Sequence[Mapping[str, Json]]:

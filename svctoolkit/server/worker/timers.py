@@ -73,6 +73,6 @@ class Timers:
             try:
                 call()
             except Exception:  # noqa: BLE001 - the others must still be called
-                _LOG.exception("a call that was due failed")
+                _LOG.exception("a scheduled call failed")
             self._calling = False
             self._on_called()

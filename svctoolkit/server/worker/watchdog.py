@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class OverBudgetError(Exception):
-    """The work of `stage` has exceeded its budget, or was not begun: the message says which."""
+    """The work of `stage` has exceeded its budget, or was not started: the message says which."""
 
     def __init__(self, stage: str, message: str) -> None:
         self.stage = stage
@@ -58,7 +58,7 @@ class Watchdog:
         with self._lock:
             self._abandoned = [work for work in self._abandoned if work.is_alive()]
             if len(self._abandoned) >= _MAX_ABANDONED:
-                raise OverBudgetError(stage, f"was not begun: {_MAX_ABANDONED} earlier ones have not ended yet")
+                raise OverBudgetError(stage, f"was not started: {_MAX_ABANDONED} earlier ones are still running")
         work = _Work(act, stage)
         work.start()
         seconds = self._seconds()

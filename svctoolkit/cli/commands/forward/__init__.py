@@ -79,7 +79,7 @@ def _nothing(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
 
     is_choice = args.source or args.since or args.until or args.run
-    _terminal.err("no events of this choice in the store" if is_choice else "no events in the store")
+    _terminal.err("no events in the store match" if is_choice else "no events in the store")
     return Exit.NOTHING
 
 

@@ -157,17 +157,17 @@ class _Result:
         elif sender.requests or not self.problem:
             _terminal.out("\n".join(self._lines(sender)))
         for line in self.reader.problems:
-            _terminal.err(f"cannot be read, left out: {_terminal.plain(line)}")
+            _terminal.err(f"cannot be read, skipped: {_terminal.plain(line)}")
         if self.problem:
             _terminal.err(_terminal.plain(self.problem))
         elif self.is_interrupted:
-            _terminal.err("interrupted; run the command again to go on")
+            _terminal.err("interrupted; run the command again to continue")
         if self.is_interrupted and not self.problem:
             return Exit.INTERRUPTED
         if self.problem or self.refused or self.reader.damaged:
             return Exit.FAILED
         if not self.before and not self.sent:
-            _terminal.err("no events of this choice in the store")
+            _terminal.err("no events in the store match")
             return Exit.NOTHING
         return Exit.OK
 

@@ -30,7 +30,7 @@ def _run(args: argparse.Namespace) -> int:
         return Exit.USAGE
     for name, count in draft.skipped.items():
         few = _terminal.quantity(count, "event")
-        _terminal.err(f"left out: {_terminal.plain(name)!r} has {few}; at least {LEAST_EVENTS} are needed")
+        _terminal.err(f"skipped: {_terminal.plain(name)!r} has {few}; at least {LEAST_EVENTS} are needed")
     if args.output:
         _write(Path(args.output), draft.files)
     else:
