@@ -1,4 +1,4 @@
-"""Runs tools in a process of its own, which is ended when a tool takes too long."""
+"""Runs tools in a separate process, which is ended when a tool takes too long."""
 
 from __future__ import annotations
 

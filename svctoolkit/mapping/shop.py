@@ -9,7 +9,7 @@ from svctoolkit.json_types import Json
 
 
 def products(event: Event) -> list[Mapping[str, Json]]:
-    """The objects in `properties.products`; empty if it is missing or has none."""
+    """The objects in `properties.products`; empty if it is missing or does not contain any."""
     value = event.properties.get("products")
     listed = value if isinstance(value, list) else [value]
     return [product for product in listed if isinstance(product, dict) and product]

@@ -141,7 +141,7 @@ class Runtime:
     ) -> Lookup | None:
         """Return look-ups for the mapping of an event that the destination's simulated server answers.
 
-        None if it has none. `changed` gets what the look-ups changed there.
+        None if the destination has no simulated server. `changed` gets what the look-ups changed there.
         """
         simulated = servers or self.simulated
         if not self._looks_up or not simulated.is_simulated(route.destination):

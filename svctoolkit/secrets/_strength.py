@@ -12,7 +12,7 @@ import re
 from functools import lru_cache
 
 SHORTEST = 8  # characters; shorter texts occur by chance
-_MOST_WORDS = 3  # nobody writes four given words by chance
+_MOST_WORDS = 3  # four given words do not occur by chance
 _LONGEST_WORD = 16
 _FEWEST_CHARACTERS = 4  # different ones: `--------` and `xxxxxxxx` are not secrets
 

@@ -12,8 +12,8 @@ from svctoolkit.json_types import Json
 class Account:
     """The declarations of one account. What is not declared exists: an undeclared account refuses nothing.
 
-    In an account with `history: existing`, nobody here knows who is there already: rules that need to know it do not
-    apply, and rows are created on demand.
+    With `history: existing`, it is unknown which users the account has already: rules that depend on it do not apply,
+    and rows are created on demand.
     """
 
     declared: Mapping[str, Json] = field(default_factory=dict)

@@ -191,7 +191,7 @@ class Builder:
         token = self._resolve(written, path)
         if not isinstance(token, Secret):
             return Person.with_token(email, token)
-        if token.unset:  # nobody can log in with a placeholder
+        if token.unset:  # a placeholder is not accepted for logging in
             return Person(email, _NO_TOKEN, token.origin)
         if not token:
             self._flaw(path, "the token is empty: anyone could log in")

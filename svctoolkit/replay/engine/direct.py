@@ -1,4 +1,4 @@
-"""Requests that reach a simulated server without becoming bytes: a replay sends millions that nobody looks at."""
+"""Requests that reach a simulated server without becoming bytes: a replay sends millions that nothing reads."""
 
 from __future__ import annotations
 

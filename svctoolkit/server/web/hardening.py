@@ -17,7 +17,7 @@ _OPEN_HEADERS = {**SAFE_HEADERS, "Cross-Origin-Resource-Policy": "cross-origin"}
 
 
 def add_headers(path: str, headers: MutableHeaders) -> None:
-    """Add the headers that browsers obey to the answer of a path, where it has none of its own."""
+    """Add the headers that browsers obey to the answer of a path, where it does not set them itself."""
     for name, value in (_OPEN_HEADERS if path.startswith(OPEN_PATHS) else SAFE_HEADERS).items():
         headers.setdefault(name, value)
 

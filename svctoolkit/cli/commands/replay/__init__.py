@@ -44,15 +44,7 @@ def _run(args: argparse.Namespace) -> int:
         result.to_html(args.html)
     if args.duckdb:
         result.to_duckdb(args.duckdb)
-    counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
-    explained = result.contrasts() if args.explain else None
-    _terminal.out(_json_report(result, counts, explained, costs) if args.json else _report(result))
-    if explained and not args.json:
-        _terminal.out("what these events have in common:\n" + _plain_lines(explained))
-    if counts and not args.json:
-        _terminal.out(_plain_lines(counts))
-    if costs is not None and not args.json:
-        _terminal.out(_plain_lines(costs))
+    _print_result(args, result, costs)
     _write_reports(args, result, breaches)
     if args.write_accepted and isinstance(result, Comparison):
         last = date.fromisoformat(args.expires) if args.expires else None
@@ -78,6 +70,25 @@ def _run(args: argparse.Namespace) -> int:
     if args.fail_on or args.fail_on_total:
         result.mark_judged()
     return Exit.FAILED if refused else Exit.OK
+
+
+def _print_result(args: argparse.Namespace, result: Replayed | Comparison, costs: Costs | None) -> None:
+    """Print the result, and what else was asked for: what its groups have in common, requests, costs."""
+    from svctoolkit.cli import _terminal
+    from svctoolkit.replay import Comparison
+
+    counts = result.requests(_sizes(args.requests)) if args.requests and not isinstance(result, Comparison) else ()
+    explained = result.contrasts() if args.explain else None
+    if args.json:
+        _terminal.out(_json_report(result, counts, explained, costs))
+        return
+    _terminal.out(_report(result))
+    if explained:
+        _terminal.out("what these events have in common:\n" + _plain_lines(explained))
+    if counts:
+        _terminal.out(_plain_lines(counts))
+    if costs is not None:
+        _terminal.out(_plain_lines(costs))
 
 
 def _replay_webhooks(args: argparse.Namespace) -> int:

@@ -43,7 +43,7 @@ class Sleepers:
 
     def _wake(self, woken: Event) -> None:
         with self._changed:
-            # Counted as awake before it runs: nobody may move the clock in between.
+            # Counted as awake before it runs: no other thread may move the clock in between.
             self._waiting.discard(woken)
         woken.set()
 

@@ -100,7 +100,7 @@ class Express:
                 one.task.stage_times = {**(one.task.stage_times or {}), "dest_transform": milliseconds}
         sent = [(one.request, one.response, (one.message_id,)) for one in ready if one.request and one.response]
         if sent and not self._recorder.record(sent, destination=self.route.destination.key, run=ready[0].task.run):
-            return [], [], dict(call)  # somebody has configured an answer just now
+            return [], [], dict(call)  # an answer has been configured meanwhile
         since = at.timestamp()
         fates: list[Fate] = []
         requests: list[SentRequest] = []
