@@ -53,13 +53,15 @@ class Inputs:
     def changed(self) -> list[Path]:
         """Return the inputs that differ from what was read, and the files that a search would find or miss now."""
         files = [path for path, before in self.files.items() if stamp(path) != before]
-        searches = ({*_found(folder, pattern)} ^ {*found} for (folder, pattern), found in self.listings.items())
+        searches = (
+            {*_matching_files(folder, pattern)} ^ {*found} for (folder, pattern), found in self.listings.items()
+        )
         return [*files, *(path for differing in searches for path in sorted(differing))]
 
     def refresh(self) -> None:
         """Take the present state of all files and folders as what was read."""
         self.files = {path: stamp(path) for path in self.files}
-        self.listings = {(folder, pattern): _found(folder, pattern) for folder, pattern in self.listings}
+        self.listings = {(folder, pattern): _matching_files(folder, pattern) for folder, pattern in self.listings}
 
     def unchanged(self) -> list[Path]:
         """Return the files that are as they were read, and those that a search has found."""
@@ -115,7 +117,7 @@ def is_file(path: Path) -> bool:
 
 def listing(folder: Path, pattern: str) -> list[Path]:
     """Return the files in a folder that match a pattern such as `*.json`, or `**/*` for all below it, sorted."""
-    found = _found(folder, pattern)
+    found = _matching_files(folder, pattern)
     if _ACTIVE.get():
         absolute = tuple(Path(os.path.abspath(path)) for path in found)
         for active in _ACTIVE.get():
@@ -147,7 +149,7 @@ def stamp(path: Path) -> Stamp:
     return status.st_mtime_ns, status.st_size
 
 
-def _found(folder: Path, pattern: str) -> tuple[Path, ...]:
+def _matching_files(folder: Path, pattern: str) -> tuple[Path, ...]:
     return tuple(path for path in sorted(folder.glob(pattern)) if path.is_file())
 
 

@@ -107,10 +107,10 @@ def search_page(searched: Searched) -> Html:
     """Return a section for each rule that an event was found for."""
     none = f"none found in {searched.tries:,} tries"
     missed = display.table(("destination", "rule", none), [(r.destination, r.rule, r.says) for r in searched.missed])
-    return display.page(*map(_found, searched.found), missed if searched.missed else "")
+    return display.page(*map(_rule, searched.found), missed if searched.missed else "")
 
 
-def _found(rule: SearchedRule) -> Html:
+def _rule(rule: SearchedRule) -> Html:
     title = Html(
         f"{display.pill(rule.what, _KINDS.get(rule.what, 'plain'))} {display.html(f'{rule.says} ({rule.rule})')}"
     )

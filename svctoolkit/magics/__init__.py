@@ -317,7 +317,7 @@ def _holds_events(value: Any) -> bool:
     return isinstance(value, Capturing)
 
 
-def _told(magic: Callable[..., Any]) -> Callable[..., Any]:
+def _with_short_errors(magic: Callable[..., Any]) -> Callable[..., Any]:
     """Report errors of this package as one message without a traceback; the cell still fails."""
 
     @wraps(magic)
@@ -337,10 +337,10 @@ def load(shell: Any) -> None:
 
     unload(shell)
     magics = Magics(shell)
-    shell.register_magic_function(_told(magics.transform), "cell", "transform")
-    shell.register_magic_function(_told(magics.suite), "cell", "suite")
-    shell.register_magic_function(_told(magics.mutate), "cell", "mutate")
-    shell.register_magic_function(_told(magics.svc), "line", "svc")
+    shell.register_magic_function(_with_short_errors(magics.transform), "cell", "transform")
+    shell.register_magic_function(_with_short_errors(magics.suite), "cell", "suite")
+    shell.register_magic_function(_with_short_errors(magics.mutate), "cell", "mutate")
+    shell.register_magic_function(_with_short_errors(magics.svc), "line", "svc")
     shell.Completer.custom_matchers.append(_matcher(magics))
     register(shell.display_formatter.formatters["text/html"])
 

@@ -87,7 +87,7 @@ def measure(
     """
     way = Way(route, freeze(context), source)
     values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
-    events = [replace_at(event, path, new(value)) for new in (other, _gone) for path, value in values.items()]
+    events = [replace_at(event, path, new(value)) for new in (other, _without) for path, value in values.items()]
     way, base, runs = run_changes(event, events, way)
     changed, without = runs[: len(values)], runs[len(values) :]
     if not base.payloads:
@@ -159,7 +159,7 @@ def _measure_stopped(
 def measure_code(event: Mapping[str, Json], route: Route, source: Source | None) -> list[Origin]:
     """Return the origins of the fields of the events that the user's code returns; `payload` is the event's number."""
     values = {path: value for path, value in list(leaves(dict(event)).items())[:_MOST] if path}
-    events = [replace_at(event, path, new(value)) for new in (other, _gone) for path, value in values.items()]
+    events = [replace_at(event, path, new(value)) for new in (other, _without) for path, value in values.items()]
     held, outputs = run_code(event, events, route, source)
     base, *runs = [Run(items, list(items or ())) for items in outputs]
     changed, without = runs[: len(values)], runs[len(values) :]
@@ -167,7 +167,7 @@ def measure_code(event: Mapping[str, Json], route: Route, source: Source | None)
     return _code_origins(event, base, effects, route.masker, held)
 
 
-def _gone(_value: Json) -> object:
+def _without(_value: Json) -> object:
     return GONE
 
 

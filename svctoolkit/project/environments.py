@@ -82,13 +82,13 @@ def _sources(base: Workspace, other: Workspace) -> dict[str, Any]:
         if {c.destination: c.enabled for c in ours.connections} != {
             c.destination: c.enabled for c in theirs.connections
         }:
-            changes["destinations"] = [_written(connection) for connection in theirs.connections]
+            changes["destinations"] = [_connection(connection) for connection in theirs.connections]
         written[key] = changes
     written |= {key: {"enabled": False} for key, s in base.sources.items() if key not in written and s.enabled}
     return {key: changes for key, changes in written.items() if changes}
 
 
-def _written(connection: Connection) -> Any:
+def _connection(connection: Connection) -> Any:
     key = connection.destination
     return key if connection.enabled else {"destination": key, "enabled": False}
 

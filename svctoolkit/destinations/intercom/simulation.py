@@ -325,7 +325,7 @@ def search(visit: Visit, request: Request) -> Response:
     """Return the contacts that match. At level `strict` a new contact is found after minutes."""
     query = object_at(request.object, "query")
     terms, is_any = objects(query.get("value")), query.get("operator") == "OR"
-    found = [_found(visit, term) for term in terms or [query]]
+    found = [_contacts_with(visit, term) for term in terms or [query]]
     rows = [row for row in found[0] if all(row in other for other in found[1:])]
     if is_any:
         rows = list(dict.fromkeys(row for each in found for row in each))
@@ -334,7 +334,7 @@ def search(visit: Visit, request: Request) -> Response:
     return visit.answer("list", data=data, total=len(data))
 
 
-def _found(visit: Visit, term: Mapping[str, Any]) -> list[Row]:
+def _contacts_with(visit: Visit, term: Mapping[str, Any]) -> list[Row]:
     """Return the contacts with a value; for other operators than `=` and `!=` none."""
     field, value = str(term.get("field")).removeprefix("custom_attributes."), term.get("value")
     if field in ("id", "external_id", "email"):

@@ -39,7 +39,7 @@ class _LazyMetadata(Sequence[Metadata]):
         self._length, self._make = length, make
 
     @cached_property
-    def _made(self) -> list[Metadata]:
+    def _items(self) -> list[Metadata]:
         return self._make()
 
     @overload
@@ -47,13 +47,13 @@ class _LazyMetadata(Sequence[Metadata]):
     @overload
     def __getitem__(self, at: slice) -> list[Metadata]: ...
     def __getitem__(self, at: int | slice) -> Metadata | list[Metadata]:
-        return self._made[at]
+        return self._items[at]
 
     def __len__(self) -> int:
         return self._length
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _LazyMetadata) and self._made == other._made
+        return isinstance(other, _LazyMetadata) and self._items == other._items
 
     __hash__ = None  # type: ignore[assignment]  # as of a list
 

@@ -109,7 +109,7 @@ def check_whole(
     whole = _whole(tally, tables, history if policies.needs_history else None, simulated)
     groups = {group.key: group for group in tally.groups}
     doubts = policies.check_reach(tally.reached, whole) if is_complete else ()
-    for key, breach, finding in chain(_found(policies.check_whole(whole)), _found(doubts)):
+    for key, breach, finding in chain(_with_keys(policies.check_whole(whole)), _with_keys(doubts)):
         if key not in groups:
             tally.groups = [*tally.groups, groups.setdefault(key, Group(*key))]
         example = [Example(finding.place, breach.event_id, after=breach.text)] if finding.place else []
@@ -133,12 +133,12 @@ def places_of_queries(policies: Policies, sent: Sequence[bytes]) -> dict[_Key, s
     tables, places = Tables(policies.reads), dict[_Key, set[str]]()
     for rows in sent:
         tables.add(rows)
-    for key, _, finding in _found(policies.check_whole(Whole(tables))):
+    for key, _, finding in _with_keys(policies.check_whole(Whole(tables))):
         places.setdefault(key, set()).add(finding.place)
     return places
 
 
-def _found(breaches: Iterable[tuple[PolicyBreach, Finding]]) -> Iterator[tuple[_Key, PolicyBreach, Finding]]:
+def _with_keys(breaches: Iterable[tuple[PolicyBreach, Finding]]) -> Iterator[tuple[_Key, PolicyBreach, Finding]]:
     """Yield the breaches of policies about all events together, with the keys of their groups."""
     for breach, finding in breaches:
         alike = text_template(breach.text) if breach.event_id else breach.text

@@ -76,12 +76,12 @@ def _of(suite: Suite, files: set[Path], content: Content) -> Iterator[Scenario]:
         return
     unchanged = _same_scenarios(suite, content) if suite.path.resolve() in files else None
     for scenario in suite.scenarios:
-        rewritten = unchanged is not None and _written(scenario) not in unchanged
+        rewritten = unchanged is not None and _entry(scenario) not in unchanged
         if rewritten or items & items_of(scenario) or touches(scenario, files):
             yield scenario
 
 
-def _written(scenario: Scenario) -> Any:
+def _entry(scenario: Scenario) -> Any:
     """Return a scenario as it is written; None for a test of a rudder/v1 transformation, whose file is its suite."""
     first, number, *_ = (*scenario.written, None)
     return scenario.suite.document.data["scenarios"][number] if first == "scenarios" else None

@@ -180,7 +180,7 @@ def _seq_of(place: str) -> int | None:
 
 
 def _add(groups: dict[str, _Groups], breach: PolicyBreach, seq: int | None) -> None:
-    """Add a breach to its group, so that a rare kind stays visible beside frequent ones."""
+    """Add a breach to its group, so that a rare kind stays visible next to frequent ones."""
     of = groups.setdefault(breach.policy, {})
     key = breach.destination, breach.path, text_template(breach.text)
     if key in of or len(of) < _MOST_GROUPS:

@@ -276,12 +276,12 @@ def change(record: Record) -> dict[str, Json]:
     names, values, times = _changes(type(record))
     found = dict(zip(names, values(record), strict=True))
     for name in times:
-        found[name] = _written(found[name])
+        found[name] = _time_text(found[name])
     return found
 
 
 @lru_cache(256)
-def _written(at: datetime) -> str:
+def _time_text(at: datetime) -> str:
     """Format a time. Cached: events that arrive or settle together share one, and formatting is the slowest step."""
     return iso(at)
 

@@ -102,13 +102,13 @@ class BatchPanel:
         except ToolkitError as error:
             self._fail(controls.failure(error))
             return
-        self._work.start(lambda: self._made(request, kind, count, jobs))
+        self._work.start(lambda: self._result_page(request, kind, count, jobs))
 
     def wait(self, timeout: float = 30.0) -> bool:
         """Wait until it is done; False after `timeout` seconds."""
         return self._work.wait(timeout)
 
-    def _made(self, request: TestRequest, kind: str, count: int, jobs: int) -> Html:
+    def _result_page(self, request: TestRequest, kind: str, count: int, jobs: int) -> Html:
         events = batch.events_of(kind, count, request.event, self._own)
         deliveries: SharedDeliveries = request.deliveries(events, jobs)
         return batch.page(deliveries, events)

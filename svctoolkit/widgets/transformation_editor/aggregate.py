@@ -86,7 +86,7 @@ class Aggregate(ArrowOut):
         """Count the outcomes of more events."""
         self.milliseconds += trials.milliseconds
         for trial in trials:
-            found = list(_found(trial))
+            found = list(_outcomes(trial))
             outcome = found[0][0] if found else "unchanged"
             self.counts[outcome] += 1
             if found and outcome not in self.examples:
@@ -166,7 +166,7 @@ def aggregate(bench: Bench, transformation: Transformation, many: Many, *, offse
     return result
 
 
-def _found(trial: Trial) -> Iterator[tuple[Outcome, str, str | None, str | None]]:
+def _outcomes(trial: Trial) -> Iterator[tuple[Outcome, str, str | None, str | None]]:
     """The outcome of an event: kind, field or error, and the values before and after."""
     if trial.output.error is not None:
         cause = cause_of(trial.output.error)

@@ -89,7 +89,7 @@ class Attempts:
             held = wire.take_held()
             if prepared or held:
                 yield Step((), prepared, held=held)
-        yield from Call(route, wire, size, partial(self._hear, route), self._watchdog).steps(tasks)
+        yield from Call(route, wire, size, partial(self._update_account, route), self._watchdog).steps(tasks)
 
     def _forward(self, blocks: Mapping[Task, Block], key: str) -> Iterator[Step]:
         to = forward_of(key, self._pipeline.workspace.sources)
@@ -104,7 +104,7 @@ class Attempts:
             self._problems[key] = forwarding.problem
             yield step
 
-    def _hear(self, route: Route, mark: str) -> None:
+    def _update_account(self, route: Route, mark: str) -> None:
         """Update the OAuth account of a destination according to its response."""
         account = self._pipeline.workspace.account_of(route.destination) if mark else None
         if account is not None and mark == "REFRESH_TOKEN":
