@@ -103,12 +103,12 @@ class Fixtures:
             self._problem([*place, "$use"], f"unknown fixture {str(name)!r}.{near}{hint}")
             return {}
         if name in self._open:
-            circle = " -> ".join([*self._open[self._open.index(name) :], name])
-            self._problem([*place, "$use"], f"circular fixture: {circle}")
+            cycle = " -> ".join([*self._open[self._open.index(name) :], name])
+            self._problem([*place, "$use"], f"circular fixture: {cycle}")
             return {}
         self.used.add(name)
         if name not in self._values:
-            # A stack of what is being loaded, to detect circles.
+            # A stack of what is being loaded, to detect cycles.
             self._open.append(name)
             with inputs.recording() as read:
                 value = self._load(self._entries[name], list(self._common.place("fixtures", name, self._own)))
