@@ -170,7 +170,7 @@ class Bench:
 def workspace() -> dict[str, Any]:
     """A destination with a transformation for each attack, for probes, and for the innocent client."""
     scripts = {attack["id"].replace("/", "-"): HERE / attack["file"] for attack in ATTACKS}
-    scripts |= {f"{path.parent.name}-{path.stem}": path for path in HERE.glob("*/_*")}
+    scripts |= {f"{path.parent.name}-{path.stem}": path for path in HERE.glob("*/_*.*")}
     codes = {key: (path.read_text(), path.parent.name) for key, path in scripts.items()}
     for language, fine in FINE.items():
         codes[f"fine-{language}"] = codes[f"other-{language}"] = fine, language
