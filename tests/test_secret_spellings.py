@@ -163,9 +163,10 @@ ORDINARY = [
     "2026-01-15", "20260115", "2026-01-15T10:00:00Z", "1234567", "10.20.30.40", "custom_properties", "tttttttt",
     "--------", "analytics", "subscription", "Bearer", "db.internal.example",
     "localhost", "us-east-1", "eu-central-1", "europe-west4",
-    "12345678", "1234567890", "abcdefgh", "qwertyuiop", "/var/run/secrets", "./data/events", "<HOOK_API_KEY>", "",
+    "12345678", "1234567890", "/var/run/secrets", "./data/events", "<HOOK_API_KEY>", "",
 ]  # fmt: skip
 SECRETS = [
+    "abcdefghijkl", "qwertyuiop",
     "sk-4f9a1c77", "canary01token", "b7c2e5aa-91f4-4be2-8c1d-2f3a44c0d9e8", "hWf3kQ9ZR2uT1mXcV7bN0A", "84102938",
     "correct-horse-battery-staple", "!@#$%^&*()_+", "https://hook.example/in/a81kd02lx", "https://u:pw@hook.example/in",
     "xkqzvbnmwrtp", "密码密码测试一二", PEM, ACCOUNT,

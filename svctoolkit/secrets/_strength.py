@@ -26,7 +26,7 @@ _URL_DELIMITERS = re.compile(r"[/?&=#:@]+")
 _DATE = re.compile(r"(19|20)\d\d-?(0[1-9]|1[0-2])-?([0-2]\d|3[01])([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?")
 _DOTTED_NUMBER = re.compile(r"\d+(\.\d+)+")
 _REGION = re.compile(r"[a-z]{2,10}(-[a-z]{2,10}){1,2}-?\d{1,2}[a-f]?")  # of a cloud: `eu-central-1`, `europe-west4`
-_SEQUENCES = ("01234567890123456789", "abcdefghijklmnopqrstuvwxyz", "qwertyuiop")
+_DIGITS = "01234567890123456789"
 _NAMES = frozenset({"localhost"})  # that no dictionary has
 _ARMOUR = re.compile(r"-----[A-Z ]+-----")  # first and last line of a key in PEM
 _PUNCTUATION = re.compile(r"[^A-Za-z0-9]+")
@@ -90,12 +90,12 @@ _FREQUENT = frozenset(group[:2] + letter for group in _GROUPS.split() for letter
 def is_ordinary(text: str) -> bool:
     """Whether a text may occur by chance.
 
-    It is short, a date, a media type, a plain URL, up to three words, the region of a cloud, or a row of digits or
-    letters such as `12345678`.
+    It is short, a date, a media type, a plain URL, up to three words, the region of a cloud, or a row of digits such
+    as `12345678`.
     """
     if len(text) < SHORTEST or len(set(text)) < _FEWEST_CHARACTERS:
         return True
-    if text in _NAMES or any(text.lower() in sequence for sequence in _SEQUENCES):
+    if text in _NAMES or text in _DIGITS:
         return True
     if _REGION.fullmatch(text) and all(map(_is_word, re.findall("[a-z]{2,}", text))):
         return True
