@@ -182,6 +182,14 @@ def test_required_values_and_hosts() -> None:
     assert texts(hosts, {"endpoint": "https://evil.test/x"}) == ["hosts: ga4: endpoint goes to evil.test (E)"]
 
 
+def test_policies_that_another_reader_of_yaml_has_read_are_checked() -> None:
+    """YAML 1.1 takes `on` for true."""
+    with pytest.raises(
+        ConfigError, match=r"policies\.0\.agree: the name True is not a text\. For a file, use Policies\.load"
+    ):
+        Policies.of([{"agree": {True: "order_id", "values": ["ga4.value", "mixpanel.revenue"]}}])  # type: ignore[dict-item]
+
+
 def test_accepted_breaches_have_a_reason_and_expire() -> None:
     def policy(expires: str) -> dict[str, Any]:
         accepted = [{"path": "body.JSON.q", "reason": "search terms are reviewed", "expires": expires}]

@@ -301,6 +301,8 @@ def _flaws(items: Sequence[Mapping[str, Json]]) -> list[_Flaw]:
     """Return every mistake of policies as in a file."""
     if not items:  # the schema needs all kinds of policies, also those of other packages, which takes time to find
         return []
+    if odd := [flaw for number, item in enumerate(items) for flaw in _odd_keys(item, ("policies", number))]:
+        return odd
     misfits = yamlfile.misfits({"policies": list(items)}, schema())
     if misfits:
         return [_Flaw(misfit.path, misfit.message, misfit.at_key) for misfit in misfits]
@@ -311,6 +313,17 @@ def _flaws(items: Sequence[Mapping[str, Json]]) -> list[_Flaw]:
         except ConfigError as error:
             flaws.append(_Flaw(("policies", number), str(error)))
     return flaws
+
+
+def _odd_keys(value: Json, path: tuple[str | int, ...]) -> Iterator[_Flaw]:
+    """Yield the names that are not texts: readers of YAML 1.1, such as PyYAML, take `on` for true."""
+    for key, inner in value.items() if isinstance(value, Mapping) else ():
+        if not isinstance(key, str):
+            yield _Flaw(
+                path, f"the name {key!r} is not a text. For a file, use Policies.load, which reads `on` as text"
+            )
+        else:
+            yield from _odd_keys(inner, (*path, key))
 
 
 def _placed(flaws: Sequence[_Flaw], workspace: Workspace) -> list[Problem]:
