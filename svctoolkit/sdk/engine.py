@@ -190,7 +190,11 @@ class Engine:
     def _check_durability(self, why: str) -> None:
         """Warn if the queue is in memory although nothing asks for that. Raises `ConfigError` if it must not be."""
         if self.settings.durable == "required" and not self.database.is_durable:
-            reason = why or ("data_directory is :memory:" if self.database.path == MEMORY else "no file can be opened")
+            if not why and self.database.path != MEMORY:
+                raise ConfigError(
+                    f'durable is "required", but {self._reporter.last_error}. Choose another data_directory.'
+                )
+            reason = why or "data_directory is :memory:"
             raise ConfigError(f'durable is "required", but events would be kept in memory: {reason}. {_DIRECTORY}')
         if not why and self.database.path == MEMORY and not self.embedded and process.is_spawned():
             why = "data_directory is :memory: in a child process"

@@ -236,13 +236,20 @@ if __name__ == "__main__":
     assert parent == child != ":memory:"
 
 
-@pytest.mark.parametrize("directory", [":memory:", None, "file/data"])
-def test_a_client_that_must_be_durable_does_not_start_in_memory(tmp_path: Path, directory: str | None):
+@pytest.mark.parametrize(
+    ("directory", "text"),
+    [
+        (":memory:", "data_directory is :memory:.*Set data_directory"),
+        (None, "Set data_directory"),
+        ("file/data", r"file/data/queue-3\.db cannot be opened: .*Choose another data_directory"),
+    ],
+)
+def test_a_client_that_must_be_durable_does_not_start_in_memory(tmp_path: Path, directory: str | None, text: str):
     """`durable="required"`: the error says why, and what to set."""
     (tmp_path / "file").write_text("not a directory")
     where = tmp_path / directory if directory == "file/data" else directory
     client = ServiceClient(data_directory=where, durable="required", data_plane_url="http://127.0.0.1:9")
-    with pytest.raises(ConfigError, match=r'durable is "required".*Set data_directory'):
+    with pytest.raises(ConfigError, match=f'durable is "required".*{text}'):
         client.initialize(KEY)
     durable = ServiceClient(data_directory=tmp_path / "data", durable="required", data_plane_url="http://127.0.0.1:9")
     durable.initialize(KEY)
