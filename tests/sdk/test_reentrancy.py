@@ -26,7 +26,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs signals")
 HANDLER = """
 import faulthandler, os, signal, sys, threading, time
 from svctoolkit.sdk import ServiceClient
-faulthandler.dump_traceback_later(25, exit=True)
+faulthandler.dump_traceback_later(150, exit=True)
 directory, url, delay, end = sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4]
 client = ServiceClient(data_directory=directory, data_plane_url=url, track_lifecycle_events=False,
                        db_threshold_count=1_000_000, flush_queue_size=100)
@@ -61,7 +61,7 @@ def test_shutdown_in_a_signal_handler_sends_everything(gateway: Gateway, tmp_pat
             [sys.executable, "-c", HANDLER, str(directory), gateway.url, str(0.25 + place * 0.013), end],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
-            timeout=60,
+            timeout=240,
         )
         assert result.returncode == 0, result.stderr[-2000:]
         assert float(result.stdout) < 8.5
@@ -80,7 +80,7 @@ def test_shutdown_in_a_signal_handler_sends_everything(gateway: Gateway, tmp_pat
 STORM = """
 import faulthandler, os, signal, sys, threading, time
 from svctoolkit.sdk import ServiceClient
-faulthandler.dump_traceback_later(25, exit=True)
+faulthandler.dump_traceback_later(150, exit=True)
 client = ServiceClient(data_directory=sys.argv[1], data_plane_url=sys.argv[2], track_lifecycle_events=False,
                        on_error=lambda error: client.track("told"), on_drop=lambda event, reason: client.stats())
 client.initialize("2RdemoWriteKey")
@@ -115,7 +115,7 @@ def test_shutdown_in_a_signal_handler_ends_despite_busy_threads(gateway: Gateway
         [sys.executable, "-c", STORM, str(tmp_path), gateway.url, str(0.2 + place * 0.017)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
-        timeout=60,
+        timeout=240,
     )
 
     assert result.returncode == 0, result.stderr[-4000:]
