@@ -534,6 +534,12 @@ def test_next_steps_work_for_a_program_outside_the_path(
     assert f"`. {folder}/.venv/bin/activate`." in " ".join(run("tour").out.split())
 
 
+@pytest.mark.skipif(os.name != "posix", reason="other shells quote in another way")
+def test_next_steps_work_for_a_folder_with_spaces(run: Run) -> None:
+    """The line can be copied as it is."""
+    assert "next: cd 'my shop' && " in run("init", "my shop").out
+
+
 def test_the_tour_accepts_the_users_own_event(run: Run, folder: Path) -> None:
     """Destinations that reject it say why; control characters in its values are escaped."""
     event = {"type": "identify", "userId": "u\x1b[31m", "traits": {"email": "mira@mail.example"}}

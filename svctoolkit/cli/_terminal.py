@@ -74,6 +74,18 @@ def program() -> str:
     return shlex.quote(os.path.abspath(started))
 
 
+def enter(folder: str) -> str:
+    """Return the start of a command line that changes to a folder first; nothing for the current one."""
+    return "" if os.path.normpath(folder) == os.curdir else f"cd {word(folder)} && "
+
+
+def word(text: str) -> str:
+    """Return a path as one word of a command line, to be copied."""
+    if os.name == "posix":
+        return shlex.quote(text)
+    return f'"{text}"' if " " in text else text
+
+
 def quantity(count: int, what: str) -> str:
     """A number with its noun: `1 suite`, `2 suites`."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -41,6 +41,18 @@ def test_it_copies_everything_that_the_notebooks_need(tmp_path: Path, capsys: py
     assert f"next: jupyter lab {tmp_path / 'mine' / '1_quick_start.ipynb'}" in capsys.readouterr().out
 
 
+def test_it_says_what_one_notebook_needs_in_addition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra for notebooks has no DuckDB, so that notebook 9 would fail in its second cell."""
+    monkeypatch.setitem(sys.modules, "duckdb", None)  # as if it were not installed
+    copy(tmp_path / "mine notebooks")
+    printed = capsys.readouterr().out
+
+    assert "9_a_warehouse.ipynb also needs duckdb: pip install 'svctoolkit[warehouse]'" in printed
+    assert "jupyter lab '" in printed
+
+
 def test_changed_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """If one file differs nothing is written, not even missing files; --force writes all."""
     copy(tmp_path)

@@ -43,14 +43,13 @@ def _import(args: argparse.Namespace, path: Path) -> int:
         strict=args.strict,
         ci=args.ci,
     )
-    enter = "" if folder == Path() else f"cd {args.output} && "
     suites = _terminal.quantity(report.scenarios, "scenario")
     following = "run" if report.scenarios else "test destination KEY --sample track"
     if not report.states and not report.scenarios:
         following = "plan show tracking" if report.workspace.tracking_plans else "transform FILE"
     written = f"wrote {_terminal.quantity(len(report.files), 'file')} to {folder}, {suites} in suites"
     text = "\n".join(map(_terminal.plain, report.text().splitlines()))
-    _terminal.out(f"{text}\n\n{written}\nnext: {enter}{_terminal.program()} {following}")
+    _terminal.out(f"{text}\n\n{written}\nnext: {_terminal.enter(args.output)}{_terminal.program()} {following}")
     return Exit.OK
 
 

@@ -206,12 +206,11 @@ def _run(args: argparse.Namespace) -> int:
     contents = _files(folder, args.ci, agents=args.agents)
     _write(folder, contents)
     record_written({folder / name: text for name, text in contents.items()})
-    enter = "" if folder == Path() else f"cd {args.folder} && "
     files = "\n".join(f"  {folder / name}" for name in contents)
     hooks = "".join(f"  {line}\n" for line in PRE_COMMIT.splitlines())
     _terminal.out(
         f"wrote\n{files}\n\nwith pre-commit, add to .pre-commit-config.yaml:\n{hooks}\n"
-        f"next: {enter}{_terminal.program()} run"
+        f"next: {_terminal.enter(args.folder)}{_terminal.program()} run"
     )
     return Exit.OK
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +18,8 @@ from svctoolkit.errors import ConfigError, Problem, ToolkitError
 _DEFAULT = "svctoolkit-notebooks"
 _NEEDED = ("ipykernel", "ipywidgets", "jupyterlab", "matplotlib")
 _INSTALL = "pip install jupyterlab 'svctoolkit[notebooks]'"
+#: what one notebook needs in addition
+_WAREHOUSE, _WAREHOUSE_NEEDED = "9_a_warehouse.ipynb", ("duckdb", "pyarrow")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,15 +38,21 @@ def _run(args: argparse.Namespace) -> int:
     notebooks = sorted((name for name in files if name.endswith(".ipynb")), key=lambda n: int(n.partition("_")[0]))
     listing = "\n".join(f"  {folder / name}" for name in notebooks)
     _terminal.out(f"wrote {written} of {len(files)} files; the notebooks:\n{listing}")
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if more := _missing(_WAREHOUSE_NEEDED):
+        _terminal.out(f"\n{_WAREHOUSE} also needs {', '.join(more)}: pip install 'svctoolkit[warehouse]'")
+    missing = _missing(_NEEDED)
     if missing:
         _terminal.out(f"\nto run them, install {', '.join(missing)}: {_INSTALL}")
         return Exit.OK
     if args.no_open:
-        _terminal.out(f"\nnext: jupyter lab {folder / notebooks[0]}")
+        _terminal.out(f"\nnext: jupyter lab {_terminal.word(str(folder / notebooks[0]))}")
         return Exit.OK
     _terminal.out("\nstarting JupyterLab; press Ctrl-C to stop")
     return _open(folder, notebooks[0])
+
+
+def _missing(names: Sequence[str]) -> list[str]:
+    return [name for name in names if find_spec(name) is None]
 
 
 def _files() -> dict[str, bytes]:

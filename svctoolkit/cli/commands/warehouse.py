@@ -79,7 +79,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.action == "export":
         for path in export(warehouses, args.folder):
             _terminal.out(f"wrote {path}")
-        _terminal.out(f"next: cd {args.folder} && dbt build --profiles-dir .")
+        _terminal.out(f"next: {_terminal.enter(args.folder)}dbt build --profiles-dir .")
     breaches = _breaches(args.fail_on, warehouses) if args.fail_on else []
     for breach in breaches:
         _terminal.err(_terminal.plain(breach))
