@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import httpx
@@ -24,6 +24,7 @@ from svctoolkit.errors import ConfigError, DeliveryError, EventError, RequestErr
 from svctoolkit.pipeline import Stages
 from svctoolkit.secrets import Secret
 from svctoolkit.workspace import Person
+from tests.http_server import HttpServer
 
 TOKEN = "t0ken-of-dev"
 EVENT = events.sample("track")
@@ -48,7 +49,7 @@ def reply(data: Any, status: int = 200, **headers: str) -> Reply:
     return Reply(status, json.dumps(data).encode(), named)
 
 
-class Scripted(ThreadingHTTPServer):
+class Scripted(HttpServer):
     """A server that answers with `replies` in order, repeats the last one, and keeps the requests."""
 
     daemon_threads = True

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +23,7 @@ import yaml
 from svctoolkit import DataPlane
 from svctoolkit.errors import ConfigError
 from svctoolkit.server.serving import listening_at
+from tests.http_server import HttpServer
 
 FOLDER = Path(__file__).parent.parent / ".github" / "container"
 TOKEN = "a-token-of-some-length"
@@ -162,7 +163,7 @@ def test_a_token_that_can_be_guessed_is_an_error(token: str, project: Path) -> N
     assert token not in done.stderr
 
 
-class Docker(ThreadingHTTPServer):
+class Docker(HttpServer):
     """A Docker engine that runs a data plane of this process instead of the one container."""
 
     created: dict[str, Any]

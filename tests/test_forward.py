@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -32,6 +32,7 @@ from svctoolkit.server.forwarding.sender import ForwardStopped, Sender
 from svctoolkit.server.store.archive import Chosen, archive
 from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.workspace import Throttle
+from tests.http_server import HttpServer
 
 KEY = "r3al-wr1te-k3y"
 START = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
@@ -417,7 +418,7 @@ def test_redirects_are_not_followed(bench: Bench, real: DataPlane, capsys: pytes
             pass
 
     bench.send_many(10)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Redirect)
+    server = HttpServer(("127.0.0.1", 0), Redirect)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         url = f"http://127.0.0.1:{server.server_port}"

@@ -22,6 +22,7 @@ from svctoolkit import ToolkitError, Workspace
 from svctoolkit.history import History
 from svctoolkit.server import running, serve
 from svctoolkit.workspace import Delivery, Person
+from tests.http_server import HttpServer
 
 LOGIN = ("dev@example.com", "t0ken")
 EVENT = {"type": "track", "event": "E"}
@@ -45,10 +46,7 @@ def destination_server(arrived: Semaphore, released: Event) -> Iterator[str]:
         def log_message(self, format: str, *arguments: Any) -> None:
             pass
 
-    class Server(http.server.ThreadingHTTPServer):
-        request_queue_size = 128
-
-    with Server(("127.0.0.1", 0), Handler) as server:
+    with HttpServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"

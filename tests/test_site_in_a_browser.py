@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from svctoolkit.cli import COMMANDS
 from svctoolkit.cli._site import names, texts, write
 from tests.data_plane import packages
+from tests.http_server import HttpServer
 
 pytestmark = pytest.mark.slow
 #: one page of each kind: the front page, prose, code, tables, a generated reference
@@ -92,7 +93,7 @@ def test_the_search_and_the_copy_buttons_work(browser: Browser, site: Path, serv
     """Below a path of a server, and from files; nothing outside the site is requested."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
     handler.func.log_message = lambda *_: None  # type: ignore[attr-defined]
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with HttpServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         start = f"http://127.0.0.1:{server.server_port}/docs/latest/sdk/index.html"
         context = browser.new_context(viewport={"width": 1400, "height": 900})

@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Condition, Event, Thread
 from typing import Any
+
+from tests.http_server import HttpServer
 
 #: (number of the request from 1, its events) -> status, or None: no answer
 Answers = Callable[[int, list[dict[str, Any]]], int | None]
@@ -63,7 +65,7 @@ class Receiver:
             def log_message(self, *_: object) -> None:
                 pass
 
-        class Server(ThreadingHTTPServer):
+        class Server(HttpServer):
             daemon_threads = True
 
             def handle_error(self, *_: object) -> None:

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.events import track
 from svctoolkit.workspace import Calls
+from tests.http_server import HttpServer
 
 WORKSPACE = """
 workspace: shop
@@ -292,7 +293,7 @@ def service() -> Iterator[tuple[str, Sequence[str]]]:
         def log_message(self, *_: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = HttpServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}", paths

@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from svctoolkit.errors import ConfigError, DeliveryError, InvalidWorkspace
 from svctoolkit.events import track
 from svctoolkit.pipeline import Pipeline, Stages
 from svctoolkit.server import Backoff, banner
+from tests.http_server import HttpServer
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
@@ -122,7 +123,7 @@ def server() -> Iterator[str]:
 
         def log_message(self, format: str, *args: object) -> None: ...
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+    with HttpServer(("127.0.0.1", 0), Handler) as made:
         threading.Thread(target=made.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{made.server_port}"
         made.shutdown()

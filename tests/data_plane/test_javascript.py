@@ -8,7 +8,7 @@ import re
 import subprocess
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ import pytest
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.server import Backoff
 from tests.data_plane import packages
+from tests.http_server import HttpServer
 
 pytestmark = pytest.mark.slow
 _DOCS = Path(__file__).parents[2] / "svctoolkit" / "docs" / "data-plane.md"
@@ -31,7 +32,7 @@ document.querySelector("button").addEventListener("click", () => client.track("O
 
 
 @pytest.fixture
-def shop() -> Iterator[ThreadingHTTPServer]:
+def shop() -> Iterator[HttpServer]:
     """A page with the real client for browsers; `total` is the order total that the server reports."""
     script = (packages.node_clients() / _SDK).read_bytes()
 
@@ -47,7 +48,7 @@ def shop() -> Iterator[ThreadingHTTPServer]:
 
         def log_message(self, format: str, *args: object) -> None: ...
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Shop) as server:
+    with HttpServer(("127.0.0.1", 0), Shop) as server:
         server.total = 20  # type: ignore[attr-defined]
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
@@ -56,7 +57,7 @@ def shop() -> Iterator[ThreadingHTTPServer]:
 
 @pytest.mark.parametrize(("total", "passes"), [(20, True), (21, False)])
 def test_the_documented_example_works(
-    shop: ThreadingHTTPServer, workspace: Workspace, tmp_path: Path, total: int, passes: bool
+    shop: HttpServer, workspace: Workspace, tmp_path: Path, total: int, passes: bool
 ) -> None:
     """A page with the real client, a fault and an expectation: it passes; with another total it fails and says why."""
     client, example = re.findall(r"^```js\n(.*?)^```$", _DOCS.read_text("utf-8"), re.DOTALL | re.MULTILINE)

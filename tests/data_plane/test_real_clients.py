@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from svctoolkit import DataPlane, Workspace
 from svctoolkit.server import Backoff
 from tests.data_plane import packages
 from tests.data_plane.packages import SCRIPTS
+from tests.http_server import HttpServer
 
 pytestmark = pytest.mark.slow
 
@@ -183,7 +184,7 @@ def losing_the_first_answer(plane: DataPlane, status: int) -> Iterator[str]:
 
         def log_message(self, format: str, *args: object) -> None: ...
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+    with HttpServer(("127.0.0.1", 0), Proxy) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx
@@ -28,6 +28,7 @@ from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.database import Store
 from svctoolkit.sqlite import Connection
 from tests.data_plane.conftest import basic
+from tests.http_server import HttpServer
 
 EVENT = {"type": "track", "event": "E", "userId": "u1"}
 KILLS = int(os.environ.get("SVCTOOLKIT_KILLS", "3"))
@@ -330,7 +331,7 @@ def sink(failing: set[str]) -> Iterator[Sink]:
 
         def log_message(self, format: str, *args: object) -> None: ...
 
-    class Server(ThreadingHTTPServer):
+    class Server(HttpServer):
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -28,6 +28,7 @@ from svctoolkit.server import Backoff
 from svctoolkit.server.tracing import parse_traceparent
 from svctoolkit.server.tracing.setup import provider_of
 from tests.data_plane.conftest import basic
+from tests.http_server import HttpServer
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 CONTEXT = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
@@ -281,7 +282,7 @@ class Collector(BaseHTTPRequestHandler):
 
 def test_spans_are_exported_over_otlp(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the endpoint in the environment; stopping the data plane exports what is left."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    server = HttpServer(("127.0.0.1", 0), Collector)
     server.spans = []  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")

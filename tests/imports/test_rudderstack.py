@@ -6,7 +6,7 @@ import base64
 import json
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from io import StringIO
 from pathlib import Path
 from threading import Thread
@@ -16,6 +16,7 @@ import pytest
 
 from svctoolkit.cli import main
 from svctoolkit.workspace import Workspace
+from tests.http_server import HttpServer
 from tests.imports import acme
 
 pytestmark = pytest.mark.filterwarnings("ignore::svctoolkit.errors.UnsetVariables")
@@ -91,7 +92,7 @@ def api() -> Iterator[Api]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = HttpServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
     served.url = f"http://127.0.0.1:{server.server_port}"
     yield served

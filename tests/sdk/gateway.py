@@ -9,8 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.http_server import HttpServer
 
 KEY = "2RdemoWriteKey"
 Answer = tuple[int, dict[str, str], bytes]
@@ -33,7 +35,7 @@ class Gateway:
         self.keys = {KEY}
         self.config: Any = {"source": {"id": "s1", "enabled": True, "config": {}, "destinations": []}}
         self.lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = HttpServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Thread
 from typing import Any
+
+from tests.http_server import HttpServer
 
 
 class Service:
@@ -14,7 +16,7 @@ class Service:
     def __init__(self, *states: str) -> None:
         self.received: list[tuple[str, Any]] = []
         self.states = list(states)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = HttpServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_port}"
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import cycle
 from pathlib import Path
 from threading import Thread
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svctoolkit.cli import main
+from tests.http_server import HttpServer
 
 SUITE = """\
 destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}}
@@ -48,7 +49,7 @@ PAGES = st.fixed_dictionaries({"items": st.lists(RECORDS, max_size=2), "next": s
 BODIES = RESULTS | RESULTS.map(lambda result: [result]) | PAGES | VALUES
 
 
-class Service(ThreadingHTTPServer):
+class Service(HttpServer):
     """Answers every request with the next of `answers`."""
 
     daemon_threads = True
