@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 #: Prefix of drop reasons in the tally.
 DROPPED = "dropped: "
-#: Levels of the standard library's `logging`.
 #: Topics whose first error is logged at every level. Some contain names of fields, which never end.
 _MOST_TOPICS = 1000
+#: Levels of the standard library's `logging`.
 _STANDARD = {LogLevel.ERROR: 40, LogLevel.WARN: 30, LogLevel.INFO: 20, LogLevel.DEBUG: 10, LogLevel.VERBOSE: 5}
 
 
