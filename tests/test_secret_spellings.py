@@ -166,7 +166,7 @@ ORDINARY = [
     "12345678", "1234567890", "/var/run/secrets", "./data/events", "<HOOK_API_KEY>", "",
 ]  # fmt: skip
 SECRETS = [
-    "abcdefghijkl", "qwertyuiop",
+    "abcdefghijkl", "qwertyuiop", "br-secret-1", "shop-token-12a", "us-office-2",
     "sk-4f9a1c77", "canary01token", "b7c2e5aa-91f4-4be2-8c1d-2f3a44c0d9e8", "hWf3kQ9ZR2uT1mXcV7bN0A", "84102938",
     "correct-horse-battery-staple", "!@#$%^&*()_+", "https://hook.example/in/a81kd02lx", "https://u:pw@hook.example/in",
     "xkqzvbnmwrtp", "密码密码测试一二", PEM, ACCOUNT,

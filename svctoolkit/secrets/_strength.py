@@ -25,7 +25,11 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _URL_DELIMITERS = re.compile(r"[/?&=#:@]+")
 _DATE = re.compile(r"(19|20)\d\d-?(0[1-9]|1[0-2])-?([0-2]\d|3[01])([T ][\d:.]+(Z|[+-]\d\d:?\d\d)?)?")
 _DOTTED_NUMBER = re.compile(r"\d+(\.\d+)+")
-_REGION = re.compile(r"[a-z]{2,10}(-[a-z]{2,10}){1,2}-?\d{1,2}[a-f]?")  # of a cloud: `eu-central-1`, `europe-west4`
+#: Of a cloud: `eu-central-1`, `europe-west4`.
+_REGION = re.compile(
+    r"(us|eu|ap|sa|ca|me|af|il|cn|mx|asia|europe|australia|africa|northamerica|southamerica)(-gov)?"
+    r"-((north|south)?(east|west)|north|south|central)-?\d{1,2}[a-f]?"
+)
 _DIGITS = "01234567890123456789"
 _NAMES = frozenset({"localhost"})  # that no dictionary has
 _ARMOUR = re.compile(r"-----[A-Z ]+-----")  # first and last line of a key in PEM
@@ -97,9 +101,12 @@ def is_ordinary(text: str) -> bool:
         return True
     if text in _NAMES or text in _DIGITS:
         return True
-    if _REGION.fullmatch(text) and all(map(_is_word, re.findall("[a-z]{2,}", text))):
-        return True
-    if _MEDIA_TYPE.fullmatch(text) or _DATE.fullmatch(text) or _DOTTED_NUMBER.fullmatch(text):
+    if (
+        _REGION.fullmatch(text)
+        or _MEDIA_TYPE.fullmatch(text)
+        or _DATE.fullmatch(text)
+        or _DOTTED_NUMBER.fullmatch(text)
+    ):
         return True
     scheme = _URL.match(text)
     if scheme is not None:
