@@ -49,11 +49,17 @@ def _pieces(text: str) -> Iterator[str]:
     elif text[:1] in {"'", '"'}:
         yield from strong_parts(text.strip("'\""))
     elif text[:1] != "{":
-        for name, between, value in (pair.groups() for pair in map(_PAIR.fullmatch, _PAIRS.split(text)) if pair):
-            is_password = between == ":" and not _NAME.fullmatch(value)
-            is_secret = is_password or is_secret_name(name) or is_credential(value)
-            if is_secret and not is_ordinary(value):
-                yield value
+        yield from (value for part in _PAIRS.split(text) if (value := _secret_of_pair(part)) and not is_ordinary(value))
+
+
+def _secret_of_pair(text: str) -> str:
+    """Return the value of `name=value` or `user:password` if it is a credential; an empty string otherwise."""
+    pair = _PAIR.fullmatch(text)
+    if pair is None:
+        return ""
+    name, between, value = pair.groups()
+    is_password = between == ":" and not _NAME.fullmatch(value)
+    return value if is_password or is_secret_name(name) or is_credential(value) else ""
 
 
 def _decoded(token: str) -> str:
