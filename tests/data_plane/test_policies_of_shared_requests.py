@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import pytest
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.cli import main
-from svctoolkit.events import track
+from svctoolkit.destinations import CATALOGUE, DestinationType, Endpoint, Merge, Payload, Settings
+from svctoolkit.events import Event, track
 from svctoolkit.policies import Policies
 from svctoolkit.replay import replay
 from svctoolkit.workspace import Calls
@@ -30,6 +33,7 @@ POLICIES = [
     ({"name": "hosts", "hosts": ["hook.example"]}, [0, 1, 2, 3, 4]),
     ({"name": "cheap", "sql": "select event_id, price from mixpanel where price < 13"}, [0, 1, 2]),
 ]
+API = Endpoint("https://harbor.example")
 
 
 def events() -> list[dict[str, Any]]:
@@ -68,6 +72,44 @@ def test_only_the_events_that_break_a_policy_are_named(policy: dict[str, Any], b
     if "sql" not in policy:  # a row of a query has no event id of its event
         assert sorted({breach.event_id for breach in of_plane}) == [f"m{number}" for number in broken]
     assert sum(group.count for group in replayed.groups if group.kind == "breach") == item["breaches"]
+
+
+@pytest.fixture
+def endless_again() -> Iterator[threading.Event]:
+    """A type whose events share requests. While the event is set, its mapping does not end."""
+    is_endless = threading.Event()
+    own = DestinationType("Shared harbor", Settings, merges=[Merge("visits", wraps=True)])
+
+    @own.on("track")
+    def send(event: Event, settings: Settings) -> Payload:
+        while is_endless.is_set():
+            pass
+        return API.post(settings, "visits", {**event.raw["properties"]})
+
+    CATALOGUE.add("SHARED_HARBOR", own)
+    yield is_endless
+    is_endless.clear()
+    CATALOGUE._added.pop("SHARED_HARBOR")  # other tests of this process look at every type
+
+
+def test_a_mapping_that_does_not_end_when_it_runs_again_is_given_up(endless_again: threading.Event) -> None:
+    """Policies are answered by what was sent, and the mapping is not tried for each event."""
+    workspace = Workspace.loads("""
+workspace: shop
+sources: {web: {destinations: [harbor]}}
+destinations: {harbor: {type: SHARED_HARBOR}}
+dataPlane: {limits: {mapping: 0.2}}
+policies: [{no_personal: {destinations: [harbor]}}]
+""")
+    with DataPlane(together(workspace), listen=False) as plane:
+        plane.send(events(), source="web")
+        plane.drain(120)
+        assert [len(one.events) for one in plane.deliveries] == [5]
+        (breach,) = plane.breaches()
+        endless_again.set()
+
+        assert {each.event_id for each in plane.breaches()} == {f"m{number}" for number in range(5)}
+        assert breach.event_id == "m3"
 
 
 def test_an_event_is_mapped_with_the_workspace_that_sent_it(tmp_path: Path) -> None:
