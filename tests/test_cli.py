@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -99,6 +100,27 @@ def test_ctrl_c_gives_status_2_at_any_time(tmp_path: Path) -> None:
     path = os.pathsep.join([str(tmp_path), ENVIRONMENT.get("PYTHONPATH", "")])
 
     done = start("interrupted", cwd=tmp_path, env={"PYTHONPATH": path})
+
+    assert (done.returncode, done.stderr) == (2, b"svctoolkit: interrupted\n")
+
+
+def test_ctrl_c_while_the_command_line_is_imported_gives_status_2() -> None:
+    """The installed command and `python -m svctoolkit` start with a module that imports next to nothing."""
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, name = project["scripts"]["svctoolkit"].partition(":")
+    program = f"""
+import sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "svctoolkit.cli":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+from {module} import {name}
+sys.exit({name}())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=ENVIRONMENT, check=False)
 
     assert (done.returncode, done.stderr) == (2, b"svctoolkit: interrupted\n")
 

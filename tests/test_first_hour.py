@@ -52,6 +52,11 @@ def test_a_plain_event_is_completed_as_an_sdk_and_the_gateway_do(
     assert "added to the event, as an SDK and the gateway do: messageId, originalTimestamp" in completed.err
     assert plain.err == ""
 
+    assert main(["test", "destination", "hok", "--event", "plain.json"]) == 4
+    failed = capsys.readouterr()
+    assert failed.out == "", "nothing was added to an event that was not tested"
+    assert "'hok'" in failed.err
+
 
 def test_the_tour_shows_a_result_for_a_plain_event(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """At destinations that require a `messageId` or an `anonymousId`, too."""

@@ -139,6 +139,12 @@ def test_an_excerpt_points_to_the_value():
 
     assert line[caret.index("^") :].startswith("here")
     assert len(line) <= 104
+    assert (line.strip()[:2], line[-2:]) == ("…x", "y…"), "a reader sees that the line goes on"
+
+    first = yamlfile.load(f"a: {'x' * 500}").excerpt(["a"])
+    last = yamlfile.load(f"a: [{'x' * 500}, here]").excerpt(["a", 1])
+    assert (first.count("…"), first.split("\n")[0].endswith("…")) == (1, True)
+    assert (last.count("…"), last.strip().startswith("…")) == (1, True)
 
 
 def test_a_part_keeps_its_positions():

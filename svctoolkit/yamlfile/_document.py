@@ -72,14 +72,16 @@ class Text:
         return f"{self.name}:{line}:{column}"
 
     def excerpt_at(self, index: int) -> str:
-        """Return the source line and a caret below it. A long line is cut around the caret."""
+        """Return the source line and a caret below it. A long line is cut around the caret, with "…"."""
         line, column = self.at(index)
         start = self._starts[line - 1]
         end = _LINE_END.search(self.text, start)
         cut = max(0, column - 1 - _WIDTH // 2)
-        excerpt = self.text[start + cut : end.start() if end else None][:_WIDTH]
+        rest = self.text[start + cut : end.start() if end else None]
         # One cell per character, or the caret ends up in the wrong place.
-        excerpt = "".join(c if c.isprintable() else " " for c in excerpt)
+        excerpt = "".join(c if c.isprintable() else " " for c in rest[:_WIDTH])
+        excerpt = f"…{excerpt[1:]}" if cut else excerpt
+        excerpt = f"{excerpt[:-1]}…" if len(rest) > _WIDTH else excerpt
         return f"    {excerpt}\n    {' ' * (column - 1 - cut)}^"
 
     def problem_at(self, index: int, message: str) -> Problem:

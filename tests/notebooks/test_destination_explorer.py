@@ -453,6 +453,17 @@ def test_an_explorer_with_an_event_has_run_the_first_two_stages(shop: Workspace)
     assert explorer.result.data[0].payloads
     assert not explorer.result.data[0].requests
     assert "not run yet" not in explorer._repr_mimebundle_()["text/html"]
+    # Its box is checked, so the stage is not off: it runs with the button.
+    assert controls(explorer)["send_to_destination"].value
+    assert "this stage is off" not in explorer._strips.value
+    assert "click Run" in explorer._strips.value
+    assert "Run to send it" in explorer._http.value
+
+    ran(explorer)
+    assert "click Run" not in explorer._strips.value
+    controls(explorer)["send_to_destination"].value = False
+    ran(explorer)
+    assert "this stage is off" in explorer._strips.value
     explorer.close()
 
 

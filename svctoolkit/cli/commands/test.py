@@ -77,8 +77,7 @@ def _run(args: argparse.Namespace) -> int:
     stages, config, event = _stages(args), _inputs.settings(args.config), _inputs.event(args.event, args.sample)
     options: dict[str, Any] = {"stages": stages, "force": args.force}
     options |= {"simulate": args.simulate} if args.simulate else {}  # remote services have no such option
-    if args.event and not args.as_is:
-        _inputs.report_added(complete(event), in_output=not args.json)
+    added = complete(event) if args.event and not args.as_is else []
     with _target(args) as target:
         if args.what == "destination":
             single = target.test_destination(args.id, event, config=config or None, **options)
@@ -88,6 +87,7 @@ def _run(args: argparse.Namespace) -> int:
             results, text = list(by_source), _result.indented_json(by_source.to_masked_dict())
         if args.lineage and (args.base_url or args.json):
             raise UsageError("--lineage cannot be combined with --base-url or --json")
+        _inputs.report_added(added, in_output=not args.json)
         if not args.json:
             _violations.show(args, event)
         _terminal.out(text if args.json else _result.report(results, event, stages, _note(target, stages)))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from svctoolkit import display
 from svctoolkit.delivery import curl
 from svctoolkit.display import Html, Leaf
 from svctoolkit.json_types import Json
-from svctoolkit.results import DestinationResult, blocks
+from svctoolkit.results import DestinationResult, EventResult, blocks
 from svctoolkit.results.lineage import Lineage, open_batches
 from svctoolkit.results.lineage.lights import LineageLights
 from svctoolkit.results.lineage.pictures import flow
@@ -17,11 +17,19 @@ from svctoolkit.results.lineage.pictures import flow
 _CELL = 80  # characters
 
 
-def strips(result: DestinationResult, first: Sequence[display.Step] = ()) -> Html:
-    """The stages of each output event of the user transformation, after the steps in `first`."""
+def strips(result: DestinationResult, first: Sequence[display.Step] = (), left_out: Collection[str] = ()) -> Html:
+    """The stages of each output event of the user transformation, after the steps in `first`.
+
+    Stages in `left_out` are switched on, and did not run yet.
+    """
     if result.error is not None:
         return display.page(display.message(result.masker.mask(result.error), "warning"))
-    return display.page(*(display.strip([*first, *blocks.steps(result, entry)]) for entry in result.data))
+    return display.page(*(display.strip([*first, *_steps(result, entry, left_out)]) for entry in result.data))
+
+
+def _steps(result: DestinationResult, entry: EventResult, left_out: Collection[str]) -> Iterator[display.Step]:
+    for step in blocks.steps(result, entry):
+        yield step._replace(note="click Run") if step.name in left_out else step
 
 
 def values_by_name(result: DestinationResult) -> dict[str, Json]:
@@ -94,8 +102,8 @@ class Lit:
         return [name for name in self.values if ("user_transform" if stopped else "dest_transform") in name]
 
 
-def http(result: DestinationResult) -> Html:
-    """Each request with its answer, and as a shell command."""
+def http(result: DestinationResult, left_out: Collection[str]) -> Html:
+    """Each request with its answer, and as a shell command. Stages in `left_out` did not run yet."""
     sections: list[display.Html] = []
     for entry in result.data:
         exchanges = blocks.exchanges(result, entry)
@@ -104,11 +112,10 @@ def http(result: DestinationResult) -> Html:
             sections.append(
                 display.section("As a shell command (click to select)", display.code(curl(request), "curl"))
             )
-    return (
-        display.page(*sections)
-        if sections
-        else _nothing("nothing was sent: send_to_destination is off or had no payload")
-    )
+    if sections:
+        return display.page(*sections)
+    sends = "send_to_destination" in left_out
+    return _nothing("Run to send it" if sends else "nothing was sent: send_to_destination is off or had no payload")
 
 
 def frame(result: DestinationResult) -> Html:

@@ -286,7 +286,9 @@ class DestinationExplorer(controls.Explorer):
         verdict = self._plan.verdict(dict(ran.request.event))
         first = [] if verdict is None else [self._plan.choice.step(verdict)]
         self._checked = verdict_page(self._plan.choice, verdict)
-        self._strips.value = _destination_view.strips(ran.result, first)
+        ready, done = self.state.stages, ran.request.stages
+        left_out = [name for name in Stages.__slots__ if getattr(ready, name) and not getattr(done, name)]
+        self._strips.value = _destination_view.strips(ran.result, first, left_out)
         settings = {failure.setting: failure.message for failure in ran.result.failures() if failure.setting}
         self._jumps.children = [
             controls.button(f"Go to setting {name}", partial(self.go_to_setting, name, text), icon="arrow-up")
@@ -295,7 +297,7 @@ class DestinationExplorer(controls.Explorer):
         self._lit = _destination_view.Lit(ran.result, ran.lineage)
         flow = self._lit.flow(is_open=True)
         self._payloads.value = self._lit.payloads() + (display.page(flow) if flow else "")
-        self._http.value = _destination_view.http(ran.result)
+        self._http.value = _destination_view.http(ran.result, left_out)
         self._frame.value = _destination_view.frame(ran.result)
         before = (self._count_missing.value, self._right.value)
         names = list(self._lit.values)
