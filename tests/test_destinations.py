@@ -34,6 +34,7 @@ from svctoolkit.destinations import (
     Batch,
     BatchExample,
     Context,
+    DestinationMapping,
     DestinationType,
     Example,
     Outcome,
@@ -44,6 +45,7 @@ from svctoolkit.destinations import (
     Tags,
 )
 from svctoolkit.destinations import definitions as defs
+from svctoolkit.destinations._context import make_context
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.mapping import Table, basic_auth, path
 from svctoolkit.mapping import table as mapping_table
@@ -148,6 +150,59 @@ def test_batch_examples_hold(name: str) -> None:
                 payloads = read([dict(payload) for payload in batch.payloads])
                 assert (example.name, payloads) == (example.name, read(deepcopy(result.payloads)))
                 assert batch.batched is result.batched, example.name
+
+
+@pytest.mark.parametrize("name", [name for name in TYPES if CATALOGUE[name].shares])
+def test_a_job_alone_is_sent_if_its_batch_has_requests(name: str) -> None:
+    """Whether the event of an example is sent or refused alone is known without its batch."""
+    alike = [(e.config, e.event, e) for e in examples(name) if e.error is None or e.error.rule]
+    for batch in batch_examples(name):
+        alone = Example(name=batch.name, config={}, event={}, lookups=batch.lookups, metadata=batch.metadata)
+        alike += [(batch.config, event, alone) for event in batch.events]
+
+    for config, event, example in alike:
+        mapping = CATALOGUE[name].prepare(config)
+        context = make_context(example.now, example.lookup, example.metadata)
+        (batch,) = mapping.batches([(0, event)], [context])
+        sends = outcome_alone(mapping, event, context)
+
+        assert (example.name, sends) == (example.name, batch.error or bool(batch.payloads))
+
+
+def outcome_alone(mapping: DestinationMapping, event: Mapping[str, Any], context: Context) -> bool | str:
+    """Whether the event is sent alone, or why it is refused."""
+    try:
+        return mapping.sends_alone(event, context)
+    except errors.MappingError as error:
+        return error.refusal.text
+
+
+def test_a_batch_may_refuse_a_job_alone() -> None:
+    """With `supportDedup`, Braze refuses a user without attributes except nulls, if they are set in the profile."""
+    mapping = CATALOGUE["BRAZE"].prepare({"restApiKey": "k-1", "dataCenter": "EU-01", "supportDedup": True})
+    event = {"type": "identify", "userId": "u-1", "traits": {"email": None}}
+    context = make_context(None, lambda _: (200, {"users": [{"email": "ann@shop.example"}]}), None)
+
+    assert mapping.batches([(0, event)], [context])
+    with pytest.raises(errors.MappingError, match="an attribute that Braze does not have yet"):
+        mapping.sends_alone(event, context)
+
+
+def test_braze_batches_subscriptions_to_a_group_whose_id_is_a_list() -> None:
+    config = {"restApiKey": "k-1", "dataCenter": "EU-01", "enableSubscriptionGroupInGroupCall": True}
+    traits = {"email": "ann@shop.example", "subscriptionState": "subscribed"}
+    events = [{"type": "group", "userId": f"u-{n}", "groupId": ["g", 1], "traits": traits} for n in range(2)]
+    (batch,) = CATALOGUE["BRAZE"].prepare(config).batches(enumerate(events), [Context(), Context()])
+
+    (payload,) = batch.payloads
+    assert payload["body"]["JSON"]["subscription_groups"] == [
+        {
+            "subscription_group_id": ["g", 1],
+            "subscription_state": "subscribed",
+            "external_ids": ["u-0", "u-1"],
+            "emails": ["ann@shop.example"],
+        }
+    ]
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -67,6 +67,8 @@ class Batch(msgspec.Struct, frozen=True):
 
 #: (mapped jobs of one configuration, in order of arrival; its settings) -> batches.
 Batching: TypeAlias = Callable[[Sequence[MappedJob], Any], Iterable[Batch]]
+#: Whether, with these settings, the `Batching` may refuse a job that its mapping has accepted, even if it is alone.
+MayRefuse: TypeAlias = Callable[[Any], bool]
 
 
 def alone(job: MappedJob) -> Batch:

@@ -11,7 +11,7 @@ import msgspec
 
 from svctoolkit.causes import Need, Refusal
 from svctoolkit.destinations._answers import Answer, BatchAnswer
-from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, Merge, merge
+from svctoolkit.destinations._batches import Batch, Batching, Job, MappedJob, MayRefuse, Merge, merge
 from svctoolkit.destinations._context import Lookup, make_context
 from svctoolkit.destinations._deletions.deletion import Deletion
 from svctoolkit.destinations._deletions.outcome import DeletionOutcome
@@ -30,6 +30,10 @@ Function = TypeVar("Function", bound=Callable[..., Sends])
 #: Prepared configurations that a type keeps; one takes a few kilobytes.
 _MAX_MAPPINGS = 256
 _KEY = msgspec.msgpack.Encoder()
+
+
+def _never(_settings: Settings) -> bool:
+    return False
 
 
 class DestinationType(Displayed):
@@ -73,6 +77,7 @@ class DestinationType(Displayed):
         self._merges = tuple(merges)
         self._decided_by = tuple(decided_by)
         self._batching: Batching | None = None
+        self._batching_may_refuse: MayRefuse = _never
         self._mappings: dict[bytes, DestinationMapping | tuple[Problem, ...]] = {}
         self._judge: Judge | None = None
         self._batch_answer: BatchAnswer | None = None
@@ -112,7 +117,13 @@ class DestinationType(Displayed):
         """
         settings = configure(self.title, self.settings, config, environ or {})
         return DestinationMapping(
-            self.title, self.handlers, settings, self._batching or self._merge, self.takes, self._decided_by
+            self.title,
+            self.handlers,
+            settings,
+            self._batching or self._merge,
+            self._batching_may_refuse,
+            self.takes,
+            self._decided_by,
         )
 
     def payloads(
@@ -155,9 +166,12 @@ class DestinationType(Displayed):
             raise InvalidConfig(mapping)
         return mapping
 
-    def batch(self, function: Batching) -> Batching:
-        """Register the function that groups the jobs of one configuration into requests, for rules beyond `Merge`."""
-        self._batching = function
+    def batch(self, function: Batching, *, may_refuse: MayRefuse = _never) -> Batching:
+        """Register the function that groups the jobs of one configuration into requests, for rules beyond `Merge`.
+
+        `may_refuse(settings)`: whether it may refuse a job that its mapping has accepted, even if it is the only job.
+        """
+        self._batching, self._batching_may_refuse = function, may_refuse
         self._mappings.clear()
         return function
 

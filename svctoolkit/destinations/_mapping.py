@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from svctoolkit.causes import Refusal, json_value
-from svctoolkit.destinations._batches import Batch, Batching, MappedJob, alone
+from svctoolkit.destinations._batches import Batch, Batching, MappedJob, MayRefuse, alone
 from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._payload import Payload
 from svctoolkit.destinations._settings import DynamicSettings, Settings, Unquoted
@@ -48,6 +48,7 @@ class DestinationMapping:
         handlers: Mapping[str, Handler],
         settings: Settings | DynamicSettings,
         batching: Batching,
+        batching_may_refuse: MayRefuse,
         takes: str,
         decided_by: Collection[str],
     ) -> None:
@@ -55,6 +56,7 @@ class DestinationMapping:
         self.settings = settings.settings if isinstance(settings, DynamicSettings) else settings
         self._dynamic = settings if isinstance(settings, DynamicSettings) else None
         self._handlers = handlers
+        self._batching_decides = self._dynamic is not None or batching_may_refuse(self.settings)
         self._unsupported: dict[str, Refusal] = {}
 
     def __repr__(self) -> str:
@@ -160,6 +162,19 @@ class DestinationMapping:
         for settings, members in groups:
             for batch in self._batching(members, settings):
                 yield structs.replace(batch, payloads=_unquoted(batch.payloads)) if settings.has_unquoted else batch
+
+    def sends_alone(self, event: Mapping[str, Json], context: Context) -> bool:
+        """Whether `batches` returns any request for this event alone, which takes less time. Raises `MappingError`."""
+        if self._batching_decides:
+            batches = [*self.batches([(0, event)], [context])]
+            refusal = next((batch.refusal for batch in batches if batch.refusal is not None), None)
+            sends = any(batch.payloads for batch in batches)
+        else:
+            job = self._map_job(0, Event(event), structs.replace(context, in_batch=True))
+            refusal, sends = job.refusal, bool(job.payloads)
+        if refusal is not None:
+            raise MappingError(refusal)
+        return sends
 
     def _map_job(self, id: Any, event: Event, context: Context) -> MappedJob:
         """Return the job with its payloads, or with its refusal."""

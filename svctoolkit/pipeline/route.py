@@ -53,7 +53,7 @@ class Route:
     @property
     def shares(self) -> bool:
         """Whether several events may share a request."""
-        return self.at_router and bool(self.type.sharing)
+        return self.at_router and self.type.shares
 
     def with_config(self, config: Mapping[str, Json]) -> Route:
         """Return the same route with another configuration. Raises `InvalidConfig` for invalid values."""

@@ -71,7 +71,7 @@ destination = DestinationType(
 
 
 API = Endpoint(lambda settings: f"https://{host_of(settings.data_center)}", JSON, ACCEPT_JSON, bearer("rest_api_key"))
-destination.batch(batch)
+destination.batch(batch, may_refuse=lambda settings: settings.support_dedup)
 destination.deletes_with(deletion)
 
 _NOT_IN_EVENTS = frozenset({"time", "event_name"})  # Braze reserves these names

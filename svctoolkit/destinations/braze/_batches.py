@@ -110,11 +110,11 @@ def _parts(lists: Mapping[str, list[Any]], limit: int, *, in_all: bool) -> Itera
 
 def _combine(groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one entry for each group and state, with all users of the entries, without duplicates."""
-    combined: dict[tuple[Any, Any], dict[str, Any]] = {}
+    combined: dict[bytes, dict[str, Any]] = {}
     for group in groups:
-        key = group.get("subscription_group_id"), group.get("subscription_state")
-        entry = combined.setdefault(key, {"subscription_group_id": key[0], "subscription_state": key[1]})
+        whose = {name: group.get(name) for name in ("subscription_group_id", "subscription_state")}
+        entry = combined.setdefault(encode_sorted(whose), whose)  # an event may have anything as the ID of its group
         for name, users in group.items():
-            if isinstance(users, list):
+            if isinstance(users, list) and name not in whose:
                 entry[name] = [*entry.get(name, ()), *(user for user in users if user not in entry.get(name, ()))]
     return list(combined.values())

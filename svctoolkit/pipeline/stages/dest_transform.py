@@ -27,8 +27,10 @@ def run(event: Mapping[str, Json], route: Route, context: Context) -> list[Paylo
 
 def sends(event: Mapping[str, Json], route: Route, context: Context) -> bool:
     """Return whether `run` returns any payload, which takes less time. Raises only `MappingError`."""
-    if route.mapping is None or route.shares:
-        return bool(run(event, route, context))
+    if route.mapping is None:
+        return False
+    if route.shares:
+        return route.mapping.sends_alone(event, context)
     return bool(route.mapping.transform(Event(event), context))
 
 
