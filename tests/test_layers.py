@@ -141,7 +141,7 @@ ROOMS = {
         "foreground"
     ),
     "server.worker": (
-        "notifier backoff timers threads lost_values asked task rows watchdog knobs checks feed journal waiting "
+        "notifier backoff timers threads lost_values relayed task rows watchdog knobs checks feed journal waiting "
         "pending calls pump lanes routing router deliveries engine"
     ),
     "transformations": (

@@ -22,8 +22,8 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import reveal
 from svctoolkit.server.batches import basic_login
-from svctoolkit.server.worker.asked import Ask
-from svctoolkit.server.worker.calls.elsewhere import ask
+from svctoolkit.server.worker.calls.forwarding import relay
+from svctoolkit.server.worker.relayed import RelayedRequest
 from svctoolkit.server.worker.threads import Threads
 from svctoolkit.workspace import Forward, forward_key
 
@@ -52,15 +52,15 @@ class TheirAnswers:
         if not asks or scope["type"] != "http" or not scope["path"].startswith(_PATHS):
             await self.app(scope, receive, send)
             return
-        waiting = scope["state"]["ask"] = Ask()
+        relayed = scope["state"]["relayed"] = RelayedRequest()
         try:
             with self._answering():
-                await self._answer(scope, receive, send, waiting)
+                await self._answer(scope, receive, send, relayed)
         finally:
-            if not waiting.is_sent:  # refused here, or nothing was asked: the lane need not wait
-                waiting.settle(None)
+            if not relayed.is_sent:  # refused here, or nothing was asked: the lane need not wait
+                relayed.settle(None)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send, waiting: Ask) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, relayed: RelayedRequest) -> None:
         body: list[bytes] = []
         answer: list[Message] = []
 
@@ -79,7 +79,7 @@ class TheirAnswers:
         # A run is that of a test, whose events must not reach a real data plane.
         if source is not None and source.forward is not None and source.asks_elsewhere and not state.get("run"):
             request, key = _request(scope, b"".join(body), source.forward), forward_key(source.key)
-            theirs = await wrap_future(self._ask(request, key, waiting))
+            theirs = await wrap_future(self._relay(request, key, relayed))
             answer = answer if theirs is None else _messages(theirs)
         for message in answer:
             await send(message)
@@ -106,7 +106,7 @@ class TheirAnswers:
         with self._answered:  # the event loop ends next, and with it what is not sent
             self._answered.wait_for(lambda: not self._clients, _LAST_SECONDS)
 
-    def _ask(self, request: HttpRequest, key: str, waiting: Ask) -> Future[HttpResponse | None]:
+    def _relay(self, request: HttpRequest, key: str, relayed: RelayedRequest) -> Future[HttpResponse | None]:
         """Return the future answer of the other data plane; None if it does not come within the time limit."""
         future: Future[HttpResponse | None] = Future()
         future.set_running_or_notify_cancel()
@@ -117,17 +117,17 @@ class TheirAnswers:
         if is_full:
             _finish(future, None)
             return future
-        waiting.is_sent = True
+        relayed.is_sent = True
 
         def work() -> None:
             reply = None
             try:
-                reply = ask(self._pipeline, request, key, timeout=_SECONDS)
+                reply = relay(self._pipeline, request, key, timeout=_SECONDS)
             except ToolkitError as error:
                 masked = self._pipeline.workspace.masker.text(str(error))
                 _LOG.warning("the data plane of %s cannot be asked: %s", key, masked)
             finally:
-                waiting.settle(reply)
+                relayed.settle(reply)
                 with self._lock:
                     self._futures.discard(future)
                 _finish(future, reply.response if reply else None)

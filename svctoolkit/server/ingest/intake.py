@@ -43,7 +43,7 @@ class Intake:
             # In-process clients deliver the body at once and run in their own thread, which may do the routing.
             here = whole_body(request) is not None
             only = only_of(request)
-            ask = None if source.forward is None else request.scope["state"].get("ask")
+            relayed = None if source.forward is None else request.scope["state"].get("relayed")
             accepted = self.engine.accept(
                 source,
                 run,
@@ -55,7 +55,7 @@ class Intake:
                 here=here,
                 only=only,
                 begin=begin,
-                ask=ask,
+                relayed=relayed,
             )
             # In memory it is stored already: no further function per event.
             if not accepted.stored.done() or accepted.stored.exception() is not None:

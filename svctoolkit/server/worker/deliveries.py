@@ -18,7 +18,6 @@ from svctoolkit.server.batches import MAX_EVENTS
 from svctoolkit.server.store.blob import unpack
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.work import Events, Work
-from svctoolkit.server.worker.asked import Ask, Reply
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.journal import Journal
 from svctoolkit.server.worker.knobs import Knobs
@@ -27,6 +26,7 @@ from svctoolkit.server.worker.lanes.lane import NO_PAUSES, Lane, Terms
 from svctoolkit.server.worker.lanes.throttle import Limiter
 from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
+from svctoolkit.server.worker.relayed import RelayedRequest, Reply
 from svctoolkit.server.worker.rows import numbered, rows_of
 from svctoolkit.server.worker.task import Outcome, Record, Step, Task, owner_of
 from svctoolkit.server.worker.threads import Threads
@@ -88,7 +88,7 @@ class Deliveries:
         """Add new tasks by destination. They are in the store already. `pauses`: see `Lane.add`."""
         for key, of_destination in tasks.items():
             self._lane(key).add(of_destination, pauses.get(key, NO_PAUSES))
-        if self._attempts.asked.asks:
+        if self._attempts.relayed.by_seq:
             for key in filter(is_forward_key, tasks):
                 self._await_replies(key, tasks[key])
 
@@ -97,18 +97,18 @@ class Deliveries:
 
         They do not wait for their turn behind earlier events, or a restart meanwhile would send them again.
         """
-        asks: dict[Ask, list[Task]] = {}
+        relayed: dict[RelayedRequest, list[Task]] = {}
         for task in tasks:
-            if (ask := self._attempts.asked.asks.get(task.seq)) is not None:
-                asks.setdefault(ask, []).append(task)
-        for ask, of_ask in asks.items():
-            ask.on_settled(partial(self._settle_replied, key, of_ask))
+            if (request := self._attempts.relayed.by_seq.get(task.seq)) is not None:
+                relayed.setdefault(request, []).append(task)
+        for request, of_request in relayed.items():
+            request.on_settled(partial(self._settle_replied, key, of_request))
 
     def _settle_replied(self, key: str, tasks: Sequence[Task], reply: Reply | None) -> None:
         if reply is None or reply.response is None or self._stopped:
             return  # the lane sends them
-        lane, asked = self._lane(key), self._attempts.asked
-        if withdrawn := lane.withdraw(tasks, lambda seq: asked.take(seq) is not None):
+        lane, relayed = self._lane(key), self._attempts.relayed
+        if withdrawn := lane.withdraw(tasks, lambda seq: relayed.take(seq) is not None):
             with suppress(ToolkitError):  # the store was closed at the same time: they are pending at the next start
                 lane.settle(self._attempts.replied(key, reply, reply.response, withdrawn))
 

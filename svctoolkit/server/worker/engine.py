@@ -24,7 +24,6 @@ from svctoolkit.server.store.retention import Pruner
 from svctoolkit.server.store.schema import BlockRow, Rejected, Webhook
 from svctoolkit.server.store.work import Events, Work
 from svctoolkit.server.tracing import Traces
-from svctoolkit.server.worker.asked import Ask, Asked
 from svctoolkit.server.worker.calls.attempts import Attempts
 from svctoolkit.server.worker.deliveries import Deliveries
 from svctoolkit.server.worker.feed import Feed
@@ -33,6 +32,7 @@ from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.notifier import Notifier
 from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.pump.pump import Pump, Pumped
+from svctoolkit.server.worker.relayed import RelayedRequest, RelayedRequests
 from svctoolkit.server.worker.router import Router
 from svctoolkit.server.worker.routing import Routes
 from svctoolkit.server.worker.rows import numbered
@@ -106,8 +106,8 @@ class Engine:
         self.journal = Journal(Feed(self.masker, lambda: knobs.limits.changes), traces)
         self._background: list[Background] = []
         self._pruner = Pruner(store, self.clock, lambda: knobs.retention)
-        self._asked = Asked()
-        attempts = Attempts(pipeline, self.clock, self._asked, masked=store.path is not None)
+        self._relayed = RelayedRequests()
+        attempts = Attempts(pipeline, self.clock, self._relayed, masked=store.path is not None)
         self._deliveries = Deliveries(
             self.workspace,
             work,
@@ -121,7 +121,7 @@ class Engine:
             still=advance_clock is not None,
         )
         self._pump = Pump(pipeline, attempts, self.pending, self.clock, knobs, traces, masked=store.path is not None)
-        self._router = Router(work, self.workspace, self._pump, self._deliver, knobs, self._asked)
+        self._router = Router(work, self.workspace, self._pump, self._deliver, knobs, self._relayed)
         pipeline.recorder.sleep = self._deliveries.sleep
         self.faults = pipeline.faults
         self.faults.start(self.clock)
@@ -233,7 +233,7 @@ class Engine:
         here: bool = False,
         only: Collection[str] | None = None,
         begin: Callable[[int], str] = lambda _: "",
-        ask: Ask | None = None,
+        relayed: RelayedRequest | None = None,
     ) -> Accepted:
         """Accept the events of one request. Their delivery starts when they are on disk.
 
@@ -241,21 +241,22 @@ class Engine:
         calling thread routes the events if the store has them at once, which is cheaper than waking the router's
         thread. Threads that others depend on, such as that of an event loop, should not do that. `only` these
         destinations get them. `begin` is called with the seq of the first event, before anything happens to it, and
-        returns the context of its trace. `ask` is settled when the data plane that the source forwards to has answered
-        the request.
+        returns the context of its trace. `relayed` is settled when the data plane that the source forwards to has
+        answered the request.
         """
         keys = tuple(connection.destination for connection in source.connections if connection.enabled)
         if source.forward is not None and not run:  # events of tests must not reach a real data plane
             keys += (forward_key(source.key),)
         if only is not None:
             keys = tuple(key for key in keys if key in only)
-        asks = None if ask is None or forward_key(source.key) not in keys else ask
+        if relayed is not None and forward_key(source.key) not in keys:
+            relayed = None
         count, at, blocks = len(heads), self.clock().timestamp(), list[Block]()
 
         def row(first: int) -> BlockRow:
             trace = begin(first)
-            if asks is not None:
-                self._asked.add(first, count, asks)
+            if relayed is not None:
+                self._relayed.add(first, count, relayed)
             blocks.append(Block(first, count, source.key, run, at, keys, kind, ip, tuple(ids), body, trace, heads))
             return blocks[0].row()
 
@@ -263,7 +264,7 @@ class Engine:
             if stored.exception() is None:
                 self._router.add(blocks[0], wake=not here)
             else:
-                self._asked.drop(blocks[0].first, count)
+                self._relayed.drop(blocks[0].first, count)
                 self.pending.refuse(run)
 
         # Only a store in memory has stored the block when `append` returns; a file is written by another thread.

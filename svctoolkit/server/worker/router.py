@@ -11,9 +11,9 @@ from svctoolkit.errors import StoreError
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.block import Block
 from svctoolkit.server.store.work import Chunk, Work
-from svctoolkit.server.worker.asked import Asked
 from svctoolkit.server.worker.knobs import Knobs
 from svctoolkit.server.worker.pump.pump import CHUNK, Pump, Pumped
+from svctoolkit.server.worker.relayed import RelayedRequests
 from svctoolkit.server.worker.routing import RouteFinder, Routes
 from svctoolkit.workspace import Workspace
 
@@ -40,11 +40,11 @@ class Router:
         pump: Pump,
         deliver: Callable[[Sequence[Block], Routes, Pumped, Sequence[int]], None],
         knobs: Knobs,
-        asked: Asked,
+        relayed: RelayedRequests,
     ) -> None:
         """`deliver` gets routed blocks, and the numbers of the requests that the pump made."""
         self._work, self._pump, self._deliver, self._knobs = work, pump, deliver, knobs
-        self._finder = RouteFinder(work, workspace, knobs, asked)
+        self._finder = RouteFinder(work, workspace, knobs, relayed)
         self._routing = False  # a thread has taken blocks, and will look for more
         self._changed = Condition()
         self._blocks: deque[Block] = deque()

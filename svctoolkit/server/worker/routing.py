@@ -19,9 +19,9 @@ from svctoolkit.server.store.head import Head
 from svctoolkit.server.store.record import time_of
 from svctoolkit.server.store.schema import Received, Violation
 from svctoolkit.server.store.work import Work
-from svctoolkit.server.worker.asked import Asked
 from svctoolkit.server.worker.checks import Checks
 from svctoolkit.server.worker.knobs import Knobs
+from svctoolkit.server.worker.relayed import RelayedRequests
 from svctoolkit.server.worker.task import Siblings, Task, owner_of
 from svctoolkit.workspace import Destination, Source, Workspace, is_forward_key
 
@@ -50,9 +50,9 @@ class RouteFinder:
     Must be called by one thread at a time, in the order of the events.
     """
 
-    def __init__(self, work: Work, workspace: Workspace, knobs: Knobs, asked: Asked) -> None:
-        """`asked` has the events whose clients get the answer of another data plane."""
-        self._work, self._workspace, self._knobs, self._asked = work, workspace, knobs, asked
+    def __init__(self, work: Work, workspace: Workspace, knobs: Knobs, relayed: RelayedRequests) -> None:
+        """`relayed` has the events whose clients get the answer of another data plane."""
+        self._work, self._workspace, self._knobs, self._relayed = work, workspace, knobs, relayed
         self._checks = Checks(workspace)
 
     def find(self, blocks: Sequence[Block]) -> Routes:
@@ -115,8 +115,8 @@ class RouteFinder:
         if repeats is not None:
             # A fate for each destination, so that a client that sent twice sees what happened to the second one.
             # The other data plane has been asked again by a request that is answered with its answer.
-            is_asked = block.first + place in self._asked
-            return [(key, PENDING if is_asked and is_forward_key(key) else REPEATED) for key in block.destinations]
+            is_relayed = block.first + place in self._relayed
+            return [(key, PENDING if is_relayed and is_forward_key(key) else REPEATED) for key in block.destinations]
         deciding = _deciding(block, head) if block.count > 1 else None
         if deciding is not None and deciding in routes.known_fates:
             return routes.known_fates[deciding]

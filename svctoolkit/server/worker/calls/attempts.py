@@ -13,12 +13,12 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Route
 from svctoolkit.server.store.block import Block
-from svctoolkit.server.worker.asked import Asked, Reply
 from svctoolkit.server.worker.calls.call import Call
-from svctoolkit.server.worker.calls.elsewhere import Forwarding
+from svctoolkit.server.worker.calls.forwarding import Forwarding
 from svctoolkit.server.worker.calls.loads import load
 from svctoolkit.server.worker.calls.preparation import prepare
 from svctoolkit.server.worker.calls.wire import Wire
+from svctoolkit.server.worker.relayed import RelayedRequests, Reply
 from svctoolkit.server.worker.task import Outcome, Step, Task
 from svctoolkit.server.worker.watchdog import Watchdog
 from svctoolkit.workspace import forward_of
@@ -29,12 +29,14 @@ _LOG, _FORWARD_LOG = logging.getLogger("svctoolkit.delivery"), logging.getLogger
 class Attempts:
     """Run attempts with the stages, routes and transport of a pipeline.
 
-    `masked` hides secrets in the stored exchanges, for stores that outlive the process. `asked` has the events that
+    `masked` hides secrets in the stored exchanges, for stores that outlive the process. `relayed` has the events that
     another data plane gets in the requests of their clients.
     """
 
-    def __init__(self, pipeline: Pipeline, clock: Callable[[], datetime], asked: Asked, *, masked: bool) -> None:
-        self._pipeline, self._clock, self.asked, self._masked = pipeline, clock, asked, masked
+    def __init__(
+        self, pipeline: Pipeline, clock: Callable[[], datetime], relayed: RelayedRequests, *, masked: bool
+    ) -> None:
+        self._pipeline, self._clock, self.relayed, self._masked = pipeline, clock, relayed, masked
         self._problems: dict[str, str] = {}  # by key of a `forward`: why the last request failed
         self._watchdog = Watchdog(lambda: pipeline.workspace.data_plane.limits.mapping, "mapping")
 
@@ -98,7 +100,7 @@ class Attempts:
             yield Step((), [(task, outcome) for task in blocks])
             return
         forwarding = Forwarding(self._pipeline, key, self._clock, blocks)
-        for step in forwarding.steps(to, self.asked):
+        for step in forwarding.steps(to, self.relayed):
             if forwarding.problem not in ("", self._problems.get(key)):
                 _FORWARD_LOG.warning("events at %s are not forwarded: %s", key, forwarding.problem)
             self._problems[key] = forwarding.problem

@@ -1,4 +1,4 @@
-"""Requests whose clients get the answer of another data plane: it is asked at once, and not by a lane."""
+"""Requests that another data plane is to answer: they are sent there at once, and not by a lane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Reply(NamedTuple):
     response: HttpResponse | None
 
 
-class Ask:
+class RelayedRequest:
     """A request that another data plane is asked to answer, as it arrived. `is_sent` is false until that begins."""
 
     def __init__(self) -> None:
@@ -52,28 +52,28 @@ class Ask:
         return self._reply
 
 
-class Asked:
+class RelayedRequests:
     """The events of these requests, until their outcome is known. Thread-safe.
 
-    `asks` has the requests by the seq of their events. Only the methods change it.
+    `by_seq` has the requests by the seq of their events. Only the methods change it.
     """
 
     def __init__(self) -> None:
-        self.asks: dict[int, Ask] = {}
+        self.by_seq: dict[int, RelayedRequest] = {}
         self._lock = Lock()
 
-    def add(self, first: int, count: int, ask: Ask) -> None:
+    def add(self, first: int, count: int, request: RelayedRequest) -> None:
         """Add the events of a request, before they can reach the lane."""
         with self._lock:
-            self.asks.update(dict.fromkeys(range(first, first + count), ask))
+            self.by_seq.update(dict.fromkeys(range(first, first + count), request))
 
     def __contains__(self, seq: int) -> bool:
-        return seq in self.asks
+        return seq in self.by_seq
 
-    def take(self, seq: int) -> Ask | None:
+    def take(self, seq: int) -> RelayedRequest | None:
         """Remove an event and return its request; None if no data plane was asked, or the event was taken before."""
         with self._lock:
-            return self.asks.pop(seq, None)
+            return self.by_seq.pop(seq, None)
 
     def drop(self, first: int, count: int) -> None:
         """Remove the events of a request that could not be stored."""

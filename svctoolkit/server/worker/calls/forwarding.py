@@ -31,8 +31,8 @@ from svctoolkit.server.batches import (
     stored_events,
 )
 from svctoolkit.server.store.block import Block
-from svctoolkit.server.worker.asked import Ask, Asked, Reply
 from svctoolkit.server.worker.calls.wire import exchange_data, start_of
+from svctoolkit.server.worker.relayed import RelayedRequest, RelayedRequests, Reply
 from svctoolkit.server.worker.task import Exchange, Outcome, Step, Task
 from svctoolkit.url_secrets import mask_http
 from svctoolkit.workspace import Forward
@@ -42,12 +42,12 @@ _STAGE = "send_to_destination"
 NO_BLOCKS: Mapping[Task, Block] = MappingProxyType({})
 
 
-def ask(pipeline: Pipeline, request: HttpRequest, key: str, *, timeout: float) -> Reply:
+def relay(pipeline: Pipeline, request: HttpRequest, key: str, *, timeout: float) -> Reply:
     """Return the reply of the data plane that the events at `key` are forwarded to.
 
-    It is asked over the network whatever the delivery mode is, within the limits of live delivery, unless the pipeline
-    has its own transport, or a script or a fault profile of `key` answers. Raises `ConfigError` for a bad entry of
-    `delivery.allow`.
+    The request goes over the network whatever the delivery mode is, within the limits of live delivery, unless the
+    pipeline has its own transport, or a script or a fault profile of `key` answers. Raises `ConfigError` for a bad
+    entry of `delivery.allow`.
     """
     started = perf_counter()
     try:
@@ -87,9 +87,9 @@ class Forwarding:
         #: why the call is over before all events are sent; empty if it is not
         self.problem = ""
 
-    def steps(self, to: Forward, asked: Asked) -> Iterator[Step]:
+    def steps(self, to: Forward, relayed: RelayedRequests) -> Iterator[Step]:
         """Send the events. Yield their outcomes. What the requests of clients have brought there is not sent again."""
-        yield from self._replied(asked)
+        yield from self._replied(relayed)
         events, unreadable = self._events()
         if unreadable:
             yield Step((), unreadable)
@@ -98,13 +98,13 @@ class Forwarding:
             if self.problem:
                 return
 
-    def _replied(self, asked: Asked) -> Iterator[Step]:
-        asks: dict[Ask, list[Task]] = {}
+    def _replied(self, relayed: RelayedRequests) -> Iterator[Step]:
+        of_request: dict[RelayedRequest, list[Task]] = {}
         for task in self._blocks:
-            if (waiting := asked.take(task.seq)) is not None:
-                asks.setdefault(waiting, []).append(task)
-        for waiting, tasks in asks.items():
-            reply = waiting.reply()
+            if (request := relayed.take(task.seq)) is not None:
+                of_request.setdefault(request, []).append(task)
+        for request, tasks in of_request.items():
+            reply = request.reply()
             if reply is None or reply.response is None:
                 continue
             for task in tasks:
@@ -138,7 +138,7 @@ class Forwarding:
         tasks = [self._tasks[event.seq] for event in batch]
         request = request_of(str(reveal(to.url)), reveal(to.write_key), body_of(batch, self._clock()))
         timeout = self._pipeline.workspace.delivery.timeout
-        reply = ask(self._pipeline, request, self._key, timeout=timeout)
+        reply = relay(self._pipeline, request, self._key, timeout=timeout)
         record, verdict = self._record(reply, tasks), self._judge(reply)
         self.problem = verdict.reason if verdict.kind in ("retry", "stop") else ""
         if verdict.kind == "refused" and len(batch) > 1:
