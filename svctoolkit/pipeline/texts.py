@@ -46,11 +46,14 @@ def pass_texts(
     source: Source | None,
     repeats: Collection[int],
     timer: Timer,
+    *,
+    keeps_payloads: bool = False,
 ) -> list[Passage]:
     """Return the passage of each event, as `pass_many` does with `STAGES` for a source without a tracking plan.
 
     `heads` are the events, or the members of them that routing and `metadata` read. `context_of(index)` is the
-    context of an event, `timer(stage)` measures the time of a stage. Passages of delivered events may have no results.
+    context of an event, `timer(stage)` measures the time of a stage. Passages of delivered events may have no results;
+    with `keeps_payloads`, such a passage has the payloads in `sent`.
     """
     passages = [Passage(fate) for fate in fates_before(heads, route, source, repeats)]
     places = [place for place, passage in enumerate(passages) if passage.fate.status == "pending"]
@@ -61,7 +64,8 @@ def pass_texts(
     with timer("user_transform"):
         outputs = user_transform.run(going, route, source, [heads[place] for place in places]) or ()
     enter("dest_transform")
-    sends_text = route.mapping.sends if route.mapping is not None and route.mapping.judges_text else _not_judged
+    judge = route.mapping if not keeps_payloads else None
+    sends_text = judge.sends if judge is not None and judge.judges_text else _not_judged
     with timer("dest_transform"):
         for place, output in zip(places, outputs, strict=True):
             if output.text and sends_text(output.text):
@@ -69,7 +73,7 @@ def pass_texts(
                 continue
             output, context = output.decoded(), context_of(place)
             if len(output.events) == 1 and not output.losses:  # as nearly always
-                passages[place] = _map_one(events, place, output, route, context)
+                passages[place] = _map_one(events, place, output, route, context, keeps_payloads=keeps_payloads)
             else:
                 passages[place] = _pass_one(events[place], output, route, sender, context, source)
     return passages
@@ -79,11 +83,16 @@ def _not_judged(_text: bytes) -> bool:
     return False
 
 
-def _map_one(events: JsonEvents, place: int, output: Output, route: Route, context: Context) -> Passage:
-    """Return the passage of an event from which the user's code made one event. Nothing is kept of delivered ones."""
+def _map_one(
+    events: JsonEvents, place: int, output: Output, route: Route, context: Context, *, keeps_payloads: bool
+) -> Passage:
+    """Return the passage of an event from which the user's code made one event, without results if it is delivered."""
     (event,), refusal = output.events, None
     try:
-        if dest_transform.sends(event, route, context):
+        if keeps_payloads:
+            if payloads := dest_transform.run(event, route, context):
+                return Passage(DELIVERED, sent=payloads)
+        elif dest_transform.sends(event, route, context):
             return _DELIVERED
     except MappingError as error:
         refusal = error.refusal

@@ -34,7 +34,8 @@ class Finding:
 
 #: Checks one event and what arrived of it.
 Check: TypeAlias = Callable[[Mapping[str, Json], Sequence[Arrival]], Iterator[Finding]]
-#: Returns the positions of events for which a check may find something; what was sent is by destination.
+#: Returns the positions of events for which a check may find something. It reads the type and names of the events;
+#: what was sent is by destination.
 Screen: TypeAlias = Callable[[Sequence[Mapping[str, Json]], Mapping[str, Sent]], Iterable[int]]
 
 

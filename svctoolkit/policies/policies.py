@@ -180,36 +180,46 @@ class Policies:
             yield from self._broken(policy, event, arrivals, mask)
 
     def check_batch(
-        self, events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]
+        self,
+        events: Sequence[Mapping[str, Json]],
+        sent: Mapping[str, Sent],
+        whole: Callable[[int], Mapping[str, Json]] | None = None,
     ) -> Iterator[tuple[int, PolicyBreach]]:
         """Yield what `check` yields for each of several events, with the event's position, policy by policy.
 
-        `sent` is what arrived of them, by destination. Nearly all events are only searched.
+        `sent` is what arrived of them, by destination. Nearly all events are only searched. If `events` have no members
+        but their type and names, `whole` returns one by its position.
         """
+        event_at = whole or events.__getitem__
         for policy in self._policies:
             check = policy.check
             everything = range(len(events))
             found = check.screen(events, sent) if isinstance(check, ScreenedCheck) else everything
             for position in sorted({*found}) if not isinstance(check, WholeCheck) else ():
                 arrivals = [arrival for of in sent.values() if (arrival := of.arrival(position)) is not None]
-                for breach in self._broken(policy, events[position], arrivals):
+                for breach in self._broken(policy, event_at(position), arrivals):
                     yield position, breach
 
     def prove(
-        self, events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent], reached: Mapping[str, int]
+        self,
+        event_at: Callable[[int], Mapping[str, Json]],
+        events: int,
+        sent: Mapping[str, Sent],
+        reached: Mapping[str, int],
     ) -> dict[str, int]:
         """Return how far checks get with the events of a batch, for `check_reach`.
 
-        `reached` is how far they got with earlier events: the first event of its kind is enough.
+        `event_at` returns one of so many `events` by its position. `reached` is how far checks got with earlier events:
+        the first event of its kind is enough.
         """
         furthest = dict[str, int]()
         for number, proof in self._proofs:
             far = reached.get(number, Reach.NOTHING)
-            for position, event in enumerate(events):
+            for position in range(events):
                 if far == Reach.VALUES:
                     break
                 arrivals = [arrival for of in sent.values() if (arrival := of.arrival(position)) is not None]
-                far = max(far, proof.reach(event, arrivals))
+                far = max(far, proof.reach(event_at(position), arrivals))
             furthest[number] = far
         return furthest
 

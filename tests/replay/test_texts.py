@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import Workspace
+from svctoolkit.json_types import Json
+from svctoolkit.policies import Policies
 from svctoolkit.replay import replay
 from svctoolkit.replay.records.json_text import decode, head_of
 
@@ -53,6 +55,15 @@ OTHERS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("CUSTOMERIO", {"siteID": "s-1", "apiKey": "s3cret-9"}),
     ("SLACK", {"webhookUrl": "https://hooks.slack.com/services/s3cret-9"}),
 )
+POLICIES: list[dict[str, Json]] = [
+    {"name": "kinds with a form", "no_personal": {"except": ["userId"]}},
+    {"name": "all kinds", "no_personal": {"kinds": ["name", "text", "ip"], "destinations": ["hook"]}},
+    {"agree": {"on": "properties.a", "values": ["hook.properties.a", "hook.event"]}},
+    {"required": {"event": "Order Completed", "at": {"hook": ["seen", "properties.a"]}}},
+    {"name": "misspelt", "required": {"event": "Order Complete", "at": {"hook": ["seen"]}}},
+    {"hosts": ["*.example", "graph.facebook.com"]},
+    {"sql": "select event_id from hook where event is null"},
+]
 BLOCKS = (
     '"context": {"app": {"version": "2"}}',
     '"integrations": {"All": false}',
@@ -90,9 +101,10 @@ def shop(statement: str, config: dict[str, Any], *others: tuple[str, dict[str, A
     return workspace
 
 
-def told(file: Path, workspace: Workspace, *, rows: bool) -> dict[str, Any]:
+def told(file: Path, workspace: Workspace, policies: list[dict[str, Json]], *, rows: bool) -> dict[str, Any]:
     """The result of a replay without what differs between any two runs. Rows are what needs decoded events."""
-    result = json.loads(json.dumps(replay(file, workspace, rows=rows, progress=False).to_dict()))
+    done = replay(file, workspace, rows=rows, policies=Policies.of(policies), progress=False)
+    result = json.loads(json.dumps(done.to_dict()))
     return {name: value for name, value in result.items() if name not in ("elapsed", "seconds")}
 
 
@@ -107,14 +119,20 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     st.sampled_from(STATEMENTS),
     st.sampled_from([{}, {}, {"webhookMethod": "GET"}, {"headers": [{"from": "x-key", "to": "s3cret-9"}]}]),
     st.sampled_from(OTHERS),
+    st.sampled_from([[], POLICIES]),
 )
 def test_results_do_not_depend_on_whether_events_are_decoded(
-    file: Path, written: Sequence[str], statement: str, config: dict[str, Any], other: tuple[str, dict[str, Any]]
+    file: Path,
+    written: Sequence[str],
+    statement: str,
+    config: dict[str, Any],
+    other: tuple[str, dict[str, Any]],
+    policies: list[dict[str, Json]],
 ) -> None:
     file.write_bytes("\n".join(written).encode("utf-8", "surrogatepass"))
     workspace = shop(statement, config, other)
 
-    assert told(file, workspace, rows=False) == told(file, workspace, rows=True)
+    assert told(file, workspace, policies, rows=False) == told(file, workspace, policies, rows=True)
 
 
 @given(lines(), st.binary(max_size=2), st.integers(0, 40))

@@ -80,8 +80,8 @@ class Job:
 
     @property
     def only_counts(self) -> bool:
-        """Whether it only counts events and outcomes. Everything else reads more members, so that all are decoded."""
-        reads = len(self.sides) > 1 or self.rows or self.policies or self.sample != 1
+        """Whether it keeps nothing of an event that arrives: everything else needs all events decoded."""
+        reads = len(self.sides) > 1 or self.rows or self.sample != 1
         return not reads and self.stages == TEXT_STAGES
 
     def simulates(self, destination: str) -> bool:
@@ -272,12 +272,19 @@ class Engine:
         return passages
 
     def run_texts(self, side: Side, destination: str, batch: Batch) -> list[Passage] | None:
-        """The same for events that stay text: passages of delivered events have no results. Only if `as_text`."""
+        """The same for events that stay text. Only if `as_text`.
+
+        Passages of delivered events have no results; they have payloads if policies are about this destination.
+        """
+        keeps = self.police is not None and self.police.sees(destination)
 
         def own(at: int) -> Context:
             return context_of(batch.records[at], self._now, side.lookup)
 
-        return side.run_texts(destination, batch.json_events, batch.heads, own, batch.source, batch.repeats, self.timer)
+        source, repeats = batch.source, batch.repeats
+        return side.run_texts(
+            destination, batch.json_events, batch.heads, own, source, repeats, self.timer, keeps_payloads=keeps
+        )
 
     def count_lost(self, destination: str, side: str, record: Record, losses: Sequence[Loss]) -> None:
         """Count an event that a simulated destination received, and by which rules it was lost there."""

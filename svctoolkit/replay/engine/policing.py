@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from svctoolkit.causes import text_template
 from svctoolkit.history import History
+from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage
 from svctoolkit.policies import Finding, Policies, PolicyBreach, Whole
 from svctoolkit.policies.arrivals import Sent
@@ -31,11 +32,15 @@ class Police:
         self._maskers: dict[str, Masker] = {}
         self._sheets = Sheets(policies.reads)
 
+    def sees(self, destination: str) -> bool:
+        """Whether a policy is about what arrives at a destination."""
+        return self._policies.about(destination)
+
     def see(self, destination: str, passages: Sequence[Passage | None], masker: Masker) -> None:
         """Add what arrived of the events of a batch at a destination."""
-        if not self._policies.about(destination):
+        if not self.sees(destination):
             return
-        payloads = [_sent_of(passage.results) if passage else () for passage in passages]
+        payloads = [(passage.sent or _sent_of(passage.results)) if passage else () for passage in passages]
         if any(payloads):
             losses = [tuple(passage.lost or ()) if passage else () for passage in passages]
             sent = self._sent[destination] = Sent(destination, payloads, losses)
@@ -48,15 +53,20 @@ class Police:
             if destination in self._policies.reads:
                 mask = self._maskers[destination].mask
                 for record, payloads in zip(records, sent.payloads, strict=True):
-                    self._sheets.add(record.event, record.place, destination, payloads, mask)
+                    self._sheets.add(record.head, record.place, destination, payloads, mask)
         broken: dict[tuple[int, str, str], None] = {}
-        events = [record.event for record in records]
-        for position, breach in self._policies.check_batch(events, self._sent):
+
+        def event_at(position: int) -> Mapping[str, Json]:
+            return records[position].event
+
+        heads = [record.head for record in records]
+        for position, breach in self._policies.check_batch(heads, self._sent, event_at):
             self._add(records[position], breach)
             broken[position, breach.policy, breach.destination] = None
         for _, policy, destination in broken:
             self._book.sum.breach(policy, destination)
-        self._book.sum.reach(self._policies.prove(events, self._sent, self._book.sum.tally.reached))
+        reached = self._book.sum.tally.reached
+        self._book.sum.reach(self._policies.prove(event_at, len(records), self._sent, reached))
         self._sent.clear()
 
     def finish(self) -> list[bytes]:

@@ -251,6 +251,8 @@ class Side:
         source: str,
         repeats: Sequence[int],
         timer: Timer,
+        *,
+        keeps_payloads: bool,
     ) -> list[Passage] | None:
         """The same for events that stay text: see `pass_texts`. Only if `can_stay_text`."""
         to = self.route(key)
@@ -263,7 +265,8 @@ class Side:
             return msgspec.structs.replace(context, metadata=account) if account else context
 
         sender = self._sender(transport_of(to, self._transport))
-        return pass_texts(events, heads, to, sender, own, self.source(source), repeats, timer)
+        origin = self.source(source)
+        return pass_texts(events, heads, to, sender, own, origin, repeats, timer, keeps_payloads=keeps_payloads)
 
     def forget_held(self) -> None:
         """Forget what simulated destinations hold."""
