@@ -141,6 +141,98 @@ def test_a_day_without_the_events_of_a_name_is_news() -> None:
     assert lines(collect(fewer), before) == ["halved  Search  60 events expected -> 15 (on 2026-02-04)"]
 
 
+def mixed(day: date, number: int, names: str = "ABC") -> list[Event]:
+    return [
+        {**event(day, n, channel=("web", "mobile")[n % 2]), "event": name, "messageId": f"{day}-{name}-{n}"}
+        for name in names
+        for n in range(number)
+    ]
+
+
+def noisy(count: int, names: str = "ABC") -> list[Event]:
+    """Days of 16 to 24 events of each name: the spread of the same weekday in three weeks is small or large by luck."""
+    sizes = [16, 24, 20, 22, 18, 24, 16, 20, 17, 23, 21]
+    days = [MONDAY + timedelta(days=number) for number in range(count)]
+    return [
+        e
+        for number, day in enumerate(days)
+        for place, name in enumerate(names)
+        for e in mixed(day, sizes[(number + 4 * place) % len(sizes)], name)
+    ]
+
+
+def test_what_happens_to_all_channels_is_not_said_of_one() -> None:
+    """Of a channel with few events, chance could explain that there are none."""
+    before = [*weeks(3), *weeks(3, weekday=8, weekend=8)]
+    before = collect([{**e, "messageId": f"{n}"} for n, e in enumerate(before)])
+    other = [{**event(MONDAY + timedelta(days=21), n), "event": "Search"} for n in range(20)]
+
+    assert [line for line in lines(collect(other), before) if "Order" in line] == [
+        "vanished  Order Completed  68 events expected -> 0"
+    ]
+
+
+def test_events_that_are_fewer_together_are_news() -> None:
+    """The number of each name alone may be chance."""
+    before, day = collect(noisy(21)), MONDAY + timedelta(days=21)
+
+    assert lines(collect(mixed(day, 20)), before) == []
+    assert lines(collect(mixed(day, 9)), before) == ["halved  all events  54 events expected -> 27"]
+    with_new = collect([*mixed(day, 9), *mixed(day, 9, "D")])
+    assert "halved  all other events  54 events expected -> 27" in lines(with_new, before)
+
+
+def test_the_spread_of_a_day_is_that_of_all_weekdays() -> None:
+    """Three Mondays that are alike by luck do not make a fourth one news; three that are not do not hide an outage."""
+    alike = collect(
+        [e for e in noisy(21, "A") if e["timestamp"][:10] not in ("2026-01-05", "2026-01-12", "2026-01-19")]
+    )
+    mondays = [e for week in range(3) for e in mixed(MONDAY + timedelta(days=7 * week), 20, "A")]
+    differ = [e for week, size in enumerate((12, 20, 28)) for e in mixed(MONDAY + timedelta(days=7 * week), size, "A")]
+    next_monday = MONDAY + timedelta(days=21)
+
+    assert lines(collect(mixed(next_monday, 29, "A")), alike.merge(collect(mondays))) == []
+    assert lines(collect(mixed(next_monday, 2, "A")), alike.merge(collect(differ))) != []
+
+
+def test_a_type_that_was_rare_and_is_usual_now_is_news(month: History) -> None:
+    """A few dirty values in the past do not hide that all values are dirty today."""
+    dirty = month.merge(collect([event(MONDAY, 999, total="n/a")]))
+    now = [event(MONDAY + timedelta(days=28), n, product_id=f"p{n}", total="20 EUR") for n in range(60)]
+
+    assert any(
+        line.startswith("changed type  Order Completed: properties.total  number 99.9% or text 0.1% -> text")
+        for line in lines(collect(now), dirty)
+    )
+
+
+def test_a_median_of_few_numbers_moves_beyond_chance(month: History) -> None:
+    """Amounts in cents, on a day with 26 orders; 12 numbers of many sizes say nothing."""
+    day = MONDAY + timedelta(days=28)
+    cents = [event(day, n, product_id=f"p{n}", total=2050) for n in range(26)]
+    assert any("properties.total  median 20.6 -> 2" in line for line in lines(collect(cents), month))
+
+    wide = collect([event(MONDAY, n, total=2.0**n) for n in range(30)])
+    some = collect([event(day, n, total=2.0 ** (2 * n + 8)) for n in range(8)] + [event(day, 9, total="")] * 20)
+    assert [line for line in lines(some, wide) if "median" in line] == []
+
+
+def test_late_events_and_wrong_clocks_are_not_days_to_compare(month: History) -> None:
+    """Some events of a day are of the days before, of 1970 or of 2099."""
+    days = [MONDAY + timedelta(days=number) for number in range(22, 29)]
+    today = [event(days[-1], n, channel=("web", "mobile")[n % 2]) for n in range(60)]
+    late = [event(day, n + 500) for day in days[:-1] for n in range(2)]
+    wrong = [event(date(1970, 1, 1), 1), event(date(2099, 1, 1), 1)]
+
+    assert lines(collect([*today, *late]), month) == []
+    assert lines(collect([*today, *wrong]), month) == []
+    assert lines(collect(today), month.merge(collect(wrong))) == []
+    assert lines(collect([]), month) == []
+    half = [event(MONDAY + timedelta(days=n), i) for n in range(22, 28) for i in range(10)]
+    month = collect([*(e for e in weeks(3)), *half, *wrong])
+    assert "halved" in " ".join(map(str, month.changes()))
+
+
 def test_a_channel_whose_versions_have_few_events_is_compared(month: History) -> None:
     """The other channel has the field: its events are spread over versions, each with too few to be compared."""
     day = MONDAY + timedelta(days=28)

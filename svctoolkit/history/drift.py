@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
-from svctoolkit.history.bands import Band, band, missing_days
+from svctoolkit.history.bands import Band, band, main_span, missing_days
 from svctoolkit.history.cells import Cell
 from svctoolkit.history.change import Change, What
 from svctoolkit.history.segments import Segment, segment_of, where
@@ -57,14 +58,20 @@ def drift(after: Sequence[Cell], before: Sequence[Cell]) -> list[Change]:
         return []
     new, old = _by_name(after), _by_name(before)
     span = _span(before)
-    days = sorted({date.fromisoformat(cell.day) for cell in after if cell.day})
+    now_span = _span(after)
+    days = sorted({day for cell in after if cell.day and _is_in(day := date.fromisoformat(cell.day), now_span)})
     changes = [*_missing_days(days, before, span)]
-    for name in {**new, **old}:
+    usual, names = list[tuple[_Side, _Side]](), {**new, **old}
+    for name in names:
         now, then = new.get(name, _Side([])), old.get(name, _Side([]))
         volume = [*_volume(name, now, then, days, span)]
         changes += volume or _odd_days(name, now, then, days, span)
+        if not volume:
+            usual.append((now, then))
         if now.events and then.events:
             changes += _inside(name, now, then)
+    label = "all events" if len(usual) == len(names) else "all other events"
+    changes += _together(label, usual, days, span)
     return sorted(changes, key=lambda change: (change.order, change.event, change.field))
 
 
@@ -76,8 +83,15 @@ def _by_name(cells: Iterable[Cell]) -> dict[str, _Side]:
 
 
 def _span(cells: Iterable[Cell]) -> tuple[date, date] | None:
-    days = {cell.day for cell in cells if cell.day}
-    return (date.fromisoformat(min(days)), date.fromisoformat(max(days))) if days else None
+    counts = Counter[date]()
+    for cell in cells:
+        if cell.day:
+            counts[date.fromisoformat(cell.day)] += cell.events
+    return main_span(counts)
+
+
+def _is_in(day: date, span: tuple[date, date] | None) -> bool:
+    return span is not None and span[0] <= day <= span[1]
 
 
 def _volume(
@@ -85,25 +99,59 @@ def _volume(
 ) -> Iterator[Change]:
     """Yield the change of the number of events, and of each platform if it is not the same for all."""
     if not then.events:
-        yield Change("appeared", name, "", "no events", f"{now.events:,} events", now.events)
+        yield Change(
+            "appeared", name, "", "no events", f"{now.events:,} event{'s' if now.events != 1 else ''}", now.events
+        )
         return
     if span is None or not days:
         return
     platforms = {segment.platform for side in (now, then) for segment in side.by_segment}
-    moved: dict[What, list[tuple[str, int, Band]]] = {}
-    for platform in (*sorted(platforms), None):
-        if platform is None and moved:
-            break  # a platform explains it
-        found = sum(now.days(platform).values())
-        usual = band(days, then.days(platform), *span)
-        if what := _moved(found, usual):
-            moved.setdefault(what, []).append((platform or "", found, usual))
-    for what, of in moved.items():
-        found, expected = sum(item[1] for item in of), sum(item[2].expected for item in of)
-        only = " and ".join(sorted(item[0] for item in of if item[0]))
+
+    def compare(platform: str | None) -> tuple[int, Band]:
+        return sum(now.days(platform).values()), band(days, then.days(platform), *span)
+
+    found, usual = compare(None)
+    what = _moved(found, usual)
+    sides = {platform: compare(platform) for platform in sorted(platforms)}
+    moved = {platform: _moved(*side) for platform, side in sides.items()}
+    # Of few events, chance may explain what happened to all.
+    if what and all(_follows(*side, found < usual.expected) for side in sides.values()):
+        yield _volume_change(what, name, found, usual.expected)
+        return
+    if what and not any(moved.values()):
+        yield _volume_change(what, name, found, usual.expected)
+    for each in dict.fromkeys(kind for kind in moved.values() if kind):
+        of = [key for key, its in moved.items() if its == each]
+        only = " and ".join(filter(None, of))
         part = f"{only} only" if len(of) < len(platforms) and only else ""
-        difference = round(abs(found - expected))
-        yield Change(what, name, "", f"{expected:,.0f} events expected", f"{found:,}", difference, where=part)
+        yield _volume_change(
+            each, name, sum(sides[key][0] for key in of), sum(sides[key][1].expected for key in of), part
+        )
+
+
+def _volume_change(what: What, name: str, found: int, expected: float, part: str = "") -> Change:
+    difference = round(abs(found - expected))
+    return Change(what, name, "", f"{expected:,.0f} events expected", f"{found:,}", difference, where=part)
+
+
+def _follows(found: int, usual: Band, is_fewer: bool) -> bool:
+    """Whether a number has moved in the same direction as another one, by more than a fifth."""
+    return found < 0.8 * usual.expected if is_fewer else found > 1.2 * usual.expected
+
+
+def _together(
+    label: str, names: Sequence[tuple[_Side, _Side]], days: Sequence[date], span: tuple[date, date] | None
+) -> Iterator[Change]:
+    """Yield the change of the number of events of several names, of which each alone is as usual."""
+    if span is None or not days or len(names) < 2:
+        return
+    found, before = 0, Counter[date]()
+    for now, then in names:
+        found += now.events
+        before.update(then.days())
+    usual = band(days, before, *span)
+    if what := _moved(found, usual):
+        yield _volume_change(what, label, found, usual.expected)
 
 
 def _missing_days(days: Sequence[date], before: Sequence[Cell], span: tuple[date, date] | None) -> Iterator[Change]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.history import database
-from svctoolkit.history.bands import missing_days
+from svctoolkit.history.bands import main_span, missing_days
 from svctoolkit.history.cells import Cell, Part, merge_cells
 from svctoolkit.history.change import Change
 from svctoolkit.history.drift import drift
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _DAY = timedelta(days=1)
+_LATE = 0.05  # of the events of the largest day: a day with fewer, before the others, has only late events
 RECENT_DAYS = 7  # compared with the days before them
 _FRAME = {
     "day": "datetime64[us]", "event_type": "string", "event_name": "string", "channel": "string", "library": "string",
@@ -125,16 +126,30 @@ class History(Displayed, PageOut, ArrowOut):
 
         Of a baseline that has earlier days than this history, only those count.
         """
-        days = self.days
+        days = main_span(self._by_day())
         if against is None:
             if days is None or days[0] > days[1] - timedelta(days=RECENT_DAYS):
                 return []
             start = days[1] - timedelta(days=RECENT_DAYS - 1)
             return drift(self.between(start, days[1]).cells(), self.between(days[0], start - _DAY).cells())
         other = against.days
-        if days is not None and other is not None and other[0] < days[0]:
-            against = against.between(other[0], days[0] - _DAY)
-        return drift(self.cells(), against.cells())
+        if days is None or other is None:
+            return drift(self.cells(), against.cells())
+        counts = self._by_day()
+        most = max(counts.values())
+        # Some events of earlier days arrive late: these days are not the ones to compare.
+        first = min(day for day, count in counts.items() if days[0] <= day <= days[1] and count >= _LATE * most)
+        if other[0] < first:
+            against = against.between(other[0], first - _DAY)
+        return drift(self._of(lambda cell: not cell.day or cell.day >= f"{first}").cells(), against.cells())
+
+    def _by_day(self) -> Counter[date]:
+        counts = Counter[date]()
+        for part in self.parts:
+            for cell in part.cells:
+                if cell.day:
+                    counts[date.fromisoformat(cell.day)] += cell.events
+        return counts
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each field of each day, name, channel, library and app version.

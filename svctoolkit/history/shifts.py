@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from svctoolkit.history.cells import Cell, FieldCount
 from svctoolkit.history.change import What
-from svctoolkit.history.sketches import distinct_count, quantile
+from svctoolkit.history.sketches import distinct_count, quantile, share_above
 
 _LEAST = 0.05  # a share that moves less is not worth a line
 _ALIKE = {"integer": "number", "empty text": "", "null": "", "numeric text": "text", "time": "text"}
@@ -66,14 +66,24 @@ def _values(path: str, new: FieldCount, old: FieldCount) -> Iterator[Shift]:
     """Yield what differs in the values of a field that both have."""
     kinds, usual = _kinds(new.types), _kinds(old.types)
     strange = {kind: count for kind, count in kinds.items() if kind not in usual}
+    known = (
+        _share(path, (kinds[kind], sum(kinds.values())), (usual[kind], sum(usual.values())), "")
+        for kind in kinds.keys() & usual.keys()
+    )
     if strange and usual and sum(strange.values()) > 0.001 * sum(kinds.values()):
         yield Shift("changed type", path, _shares(usual), _shares(kinds), sum(strange.values()))
+    elif moved := [shift.events for shift in known if shift is not None]:
+        yield Shift("changed type", path, _shares(usual), _shares(kinds), max(moved))
     empty = _share(path, (new.nulls, sum(new.types.values())), (old.nulls, sum(old.types.values())), "null or empty")
     if empty is not None:
         yield empty._replace(what="moved")
     middle, before = quantile(new.numbers, 0.5), quantile(old.numbers, 0.5)
-    numbers = min(sum(new.numbers.values()), sum(old.numbers.values()))
-    if middle is not None and before is not None and numbers >= 50 and _far(middle, before):
+    if (
+        middle is not None
+        and before is not None
+        and _far(middle, before)
+        and _is_beyond(new.numbers, old.numbers, before)
+    ):
         yield Shift("moved", path, f"median {before:g}", f"{middle:g}", new.present)
     elif distinct_count(old.distinct) >= 10 and new.present >= 100 and distinct_count(new.distinct) == 1:
         yield Shift("moved", path, f"{distinct_count(old.distinct):,} distinct values", "one value", new.present)
@@ -93,6 +103,14 @@ def _shares(kinds: Mapping[str, int]) -> str:
     total = sum(kinds.values())
     ordered = sorted(kinds.items(), key=lambda item: -item[1])
     return " or ".join(kind if len(kinds) == 1 else f"{kind} {count / total:.1%}" for kind, count in ordered)
+
+
+def _is_beyond(new: Mapping[int, int], old: Mapping[int, int], before: float) -> bool:
+    """Whether more numbers are on one side of the median before than chance explains."""
+    total = sum(new.values())
+    larger = share_above(new, before)
+    by_chance = 0.5 * sqrt(1 / total + 1 / sum(old.values()))
+    return abs(larger - 0.5) > 3.5 * by_chance
 
 
 def _far(middle: float, before: float) -> bool:

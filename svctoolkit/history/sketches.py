@@ -98,6 +98,17 @@ def quantile(counts: Mapping[int, int], share: float) -> float | None:
     return None
 
 
+def share_above(counts: Mapping[int, int], value: float) -> float:
+    """Return the share of numbers that are larger than a value; of those in the same bucket, half.
+
+    >>> share_above(buckets({1.0: 3, 100.0: 1}), 10.0)
+    0.25
+    """
+    place = _bucket(value) or 0
+    larger = sum(count if at > place else count / 2 for at, count in counts.items() if at >= place)
+    return larger / max(1, sum(counts.values()))
+
+
 def bins(counts: Sequence[Mapping[int, int]], most: int) -> list[tuple[float, float, list[int]]]:
     """Return at most about `most` ranges of numbers, with how many numbers of each sketch are in them.
 
