@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from msgspec import UNSET
-
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
+from svctoolkit.mutation.code_effects import differing, events_for, plain, run_code, written_events
 from svctoolkit.mutation.effects import MADE_UP_AT, Effects, Sent, Witness, difference, outcomes
-from svctoolkit.mutation.made_up import planned_variations, variations
+from svctoolkit.mutation.made_up import planned_variations
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.leaves import smaller
-from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Outcome, Planes, Scenario, run, suite_of
-from svctoolkit.runner.suite.webhooks import is_webhook
 from svctoolkit.workspace import Workspace
 
 _ROUNDS = 60  # of shrinking
@@ -45,13 +41,10 @@ def _candidates(
     change: Change, workspace: Workspace, changed: Workspace, scenarios: Sequence[Scenario]
 ) -> Iterable[dict[str, Json]]:
     name = f"notices {change.kind}: {change.text}"
-    old, new = workspace.transformations, changed.transformations
-    differing = [key for key in old if old[key].code != new[key].code]
-    if changed.libraries != workspace.libraries:
-        differing = [*workspace.transformations]
-    for key in differing:
-        yield from _of_code(name, key, workspace, changed, _events(scenarios, workspace))
-    if not differing:
+    keys = differing(workspace, changed)
+    for key in keys:
+        yield from _of_code(name, key, workspace, changed, events_for(workspace, key, scenarios))
+    if not keys:
         witness = Effects(scenarios).of(change).witness or _plan_witness(change, workspace, changed, scenarios)
         if witness is not None:
             smallest = _smaller_witness(workspace, changed, witness)
@@ -72,7 +65,7 @@ def _plan_witness(
         for rule in plan.rules
         if (rule.name or rule.type) in change.words
     ]
-    events = [e for e in _events(scenarios, workspace) if (e.get("event") or e.get("type")) in change.words]
+    events = [e for e in written_events(scenarios, workspace) if (e.get("event") or e.get("type")) in change.words]
     tried = [event for rule in rules for event in planned_variations(events, rule.schema)]
     for source in workspace.sources.values():
         if workspace.plan_link(source) is None:
@@ -87,35 +80,18 @@ def _plan_witness(
     return None
 
 
-def _events(scenarios: Sequence[Scenario], workspace: Workspace) -> list[Mapping[str, Json]]:
-    """Return the events of the scenarios, and samples, each once."""
-    found: dict[str, Mapping[str, Json]] = {}
-    for scenario in scenarios:
-        for step in scenario.steps if scenario.suite.workspace is workspace else ():
-            written = step.spec.event if step.spec.event is not UNSET else step.spec.send
-            for event in written if isinstance(written, list) else [written]:
-                if isinstance(event, Mapping) and not is_webhook(event):
-                    found.setdefault(json.dumps(event, sort_keys=True, default=str), event)
-    return [*found.values(), *sample_events().values()]
-
-
 def _of_code(
     name: str, key: str, workspace: Workspace, changed: Workspace, events: Sequence[Mapping[str, Json]]
 ) -> Iterable[dict[str, Json]]:
     """Yield scenarios for the transformation alone."""
-    item = workspace.transformations[key]
-    codes = [item.code, *(library.code for library in workspace.libraries.values())]
 
-    def run_code(of: Workspace, tried: Sequence[Mapping[str, Json]]) -> list[Json]:
-        # Code for whole batches assigns its results by these ids.
-        numbered = [{**event, "messageId": f"m-{number}"} for number, event in enumerate(tried)]
-        outputs = of.transformation(key).run(numbered)
-        return [str(o.error.message) if o.error is not None else list(o.events) for o in outputs]
+    def results(of: Workspace, tried: Sequence[Mapping[str, Json]]) -> list[Json]:
+        return [plain(output) for output in run_code(of, key, tried)]
 
-    found = _first(workspace, changed, variations(events, "\n".join(codes), item.language), run_code)
+    found = _first(workspace, changed, events, results)
     if found is None:
         return
-    event, before, after = _shrunk(workspace, changed, found, run_code)
+    event, before, after = _shrunk(workspace, changed, found, results)
     if isinstance(before, list):
         several = len(before) != 1 or not isinstance(after, list)
         expected = difference(before, after) if several else _single(before, after)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from svctoolkit.mutation.change import Change
+from svctoolkit.mutation.code_effects import CodeEffects
 from svctoolkit.mutation.effects import Effects, is_opaque
 from svctoolkit.mutation.verdict import Verdict, noticed
 from svctoolkit.runner import Planes, Scenario, Suite, outcomes
@@ -22,15 +23,22 @@ class Judge:
 
     def __init__(self, scenarios: Sequence[Scenario]) -> None:
         self._effects = Effects(scenarios)
+        self._code_effects = CodeEffects(scenarios)
 
     def judge(self, change: Change, scenarios: Sequence[Scenario]) -> Verdict:
         """Return the verdict of those scenarios that depend on a change.
 
         Only memory is changed: the workspace of each scenario is a copy. Of settings, first the effect on every event
         is computed, so that only scenarios with an event that it changes run, and those that do more than pass events.
+        Of code, it is computed for changes that no scenario notices.
         """
         if change.kind not in COMPUTED or not scenarios:
-            return _run(change, scenarios)
+            verdict = _run(change, scenarios)
+            if verdict.status == "unnoticed" and verdict.is_covered and change.reached is not None:
+                tried = self._code_effects.tried_without(change)
+                if tried:
+                    return Verdict(change, "ineffective", reason=f"{tried:,} events have the same result")
+            return verdict
         effect = self._effects.of(change)
         affected = [s for s in scenarios if s.name in effect.scenarios or is_opaque(s)]
         verdict = _run(change, affected)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 from svctoolkit.json_types import Json
@@ -24,17 +24,23 @@ def variations(events: Iterable[Mapping[str, Json]], code: str, language: Langua
     numbers = [float(text) if "." in text else int(text) for text in dict.fromkeys(_NUMBER.findall(code))]
     around = [value + step for value in numbers for step in (0, 1, -1, 0.5)]
     values: list[Json] = [*dict.fromkeys(around), *found.compared, *_ANYWAY]
-    originals = [dict(event) for event in events]
-    made = (event for original in originals for event in _of(original, sorted(found.members), values))
-    return [*originals, *islice(made, _MOST)]
+    return _varied(events, found.members, values)
 
 
 def planned_variations(events: Iterable[Mapping[str, Json]], schema: Mapping[str, Json]) -> list[Mapping[str, Json]]:
     """Return the events, and variations of them in the members that a rule of a tracking plan has, and in another."""
     members, values = {"unplanned"}, list[Json]()
     _collect(schema, members, values)
+    return _varied(events, members, [*values, *_ANYWAY])
+
+
+def _varied(
+    events: Iterable[Mapping[str, Json]], members: Iterable[str], values: list[Json]
+) -> list[Mapping[str, Json]]:
+    """Return the events, then variations of each in turn: the limit must not leave out those of the last events."""
     originals = [dict(event) for event in events]
-    made = (event for original in originals for event in _of(original, sorted(members), [*values, *_ANYWAY]))
+    turns = zip_longest(*(_of(original, sorted(members), values) for original in originals))
+    made = (event for turn in turns for event in turn if event is not None)
     return [*originals, *islice(made, _MOST)]
 
 

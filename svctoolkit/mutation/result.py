@@ -33,7 +33,7 @@ class Result:
 
     @property
     def ineffective(self) -> list[Verdict]:
-        """The changes of settings without effect on any event; they do not count."""
+        """The changes without effect on any event that was tried; they do not count."""
         return _sorted([verdict for verdict in self.verdicts if verdict.status == "ineffective"])
 
     @property
@@ -44,11 +44,12 @@ class Result:
     def code_lines(self) -> dict[str, list[str]]:
         """Return the lines of user code with changes, as `file:line`: `checked`, `unchecked` and `uncovered` ones.
 
-        A line is checked if a scenario notices one of its changes, and unchecked if scenarios only run it.
+        A line is checked if a scenario notices one of its changes, and unchecked if scenarios only run it. A line whose
+        changes have no effect is in none of the lists.
         """
         by_line: dict[str, list[Verdict]] = {}
         for verdict in self.ordered:
-            if verdict.change.reached is not None:
+            if verdict.change.reached is not None and verdict.status != "ineffective":
                 by_line.setdefault(verdict.change.where, []).append(verdict)
         lines: dict[str, list[str]] = {"checked": [], "unchecked": [], "uncovered": []}
         for where, verdicts in by_line.items():

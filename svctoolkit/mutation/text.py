@@ -41,14 +41,20 @@ def lines(result: Result, *, all_noticed: bool = False) -> Iterator[str]:
         yield ""
         yield "accepted:"
         yield from _table(result.accepted)
-    if result.ineffective:
-        count = len(result.ineffective)
+    of_code = [verdict for verdict in result.ineffective if verdict.change.reached is not None]
+    if of_code:
+        yield ""
+        yield "without effect on any event that was tried, so they do not count:"
+        yield from _table(of_code)
+    of_settings = [verdict for verdict in result.ineffective if verdict.change.reached is None]
+    if of_settings:
+        count = len(of_settings)
         what = "1 change of a setting has" if count == 1 else f"{count} changes of settings have"
         yield ""
         end = ":" if all_noticed else " (--all)"
         yield f"{what} no effect on any event of the suites, nor on any made-up event{end}"
         if all_noticed:
-            yield from (f"  {verdict.change}" for verdict in result.ineffective)
+            yield from (f"  {verdict.change}" for verdict in of_settings)
     if all_noticed and result.noticed:
         yield ""
         yield "noticed:"

@@ -19,7 +19,8 @@ class Verdict:
 
     `scenario` is the name of the first one that does, `lines` the first five lines of its failure, and `names_place`
     whether they name the changed place. Otherwise `reason` says why no scenario does. `ineffective`: the change has no
-    effect on any event of the suites, nor on any that was made up. `is_covered` is false if no scenario depends on it.
+    effect on any event of the suites, nor on any that was made up; an event that was not tried may show one.
+    `is_covered` is false if no scenario depends on it.
     """
 
     change: Change

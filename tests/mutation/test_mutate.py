@@ -93,6 +93,66 @@ def test_what_no_scenario_notices_is_listed_with_its_place(shop: Path, capsys: p
     assert {file: file.read_bytes() for file in before} == before
 
 
+WITHOUT_EFFECT = """\
+export function transformEvent(event, metadata) {
+  const unused = event.total * 2;
+  let left = 60;
+  while (left > 40) { left -= 1; }
+  event.large = event.total > 100;
+  return event;
+}
+"""
+WITH_METADATA = """\
+def transformEvent(event, metadata):
+    if metadata(event).get("sourceId") == "shop":
+        event["large"] = True
+    return event
+"""
+EFFECT_SUITE = """\
+transformations:
+  clean: {language: javascript, file: clean.js}
+  known: {language: python, file: known.py}
+scenarios:
+  - name: a large order
+    transformation: clean
+    event: {type: track, event: Order Completed, total: 200}
+    expect: {user_transform: {large: true}}
+  - name: a small order
+    transformation: clean
+    event: {type: track, event: Order Completed, total: 20}
+    expect: {user_transform: {large: false}}
+  - name: an order of another source
+    transformation: known
+    event: {type: track, event: Order Completed}
+    expect: {user_transform: {event: Order Completed}}
+"""
+
+
+def test_changes_of_code_without_effect_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No scenario could notice them. What an event shows, or what may depend on metadata, counts."""
+    monkeypatch.chdir(tmp_path)
+    Path("clean.js").write_text(WITHOUT_EFFECT)
+    Path("known.py").write_text(WITH_METADATA)
+    Path("orders.suite.yaml").write_text(EFFECT_SUITE)
+
+    assert main(["mutate", "--jobs", "1"]) == 0
+    shown = capsys.readouterr().out
+    missed, _, without = shown.partition("\nwithout effect on any event that was tried, so they do not count:\n")
+
+    assert "clean.js:2  arithmetic: event.total * 2 -> event.total / 2" in without
+    assert "clean.js:4  literal: left > 40 -> left > 4\n" in without
+    assert "events have the same result" in without
+    assert "clean.js:5" not in without
+    assert "clean.js:5  boundary: event.total > 100 -> event.total >= 100" in missed
+    assert 'known.py:2  literal: metadata(event).get("sourceId") == "shop"' in missed
+    assert "clean.js:2" not in missed, "not even as an unchecked line"
+
+    main(["mutate", "--write", "clean.js:2", "--jobs", "1"])
+    assert "changes without effect" in capsys.readouterr().err
+
+
 LOOP = """\
 limits: {time: 1}
 transformations:

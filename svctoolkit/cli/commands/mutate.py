@@ -276,7 +276,9 @@ def _write(project: Project, result: Result) -> int:
     if drafts:
         _terminal.out(project.mask(yamlfile.dump(drafts)).rstrip())
     elif not result.unnoticed:
-        _terminal.err("every change of this line is noticed")
+        others = len(result.ineffective)
+        what = f"; {_terminal.quantity(others, 'change')} without effect" if others else ""
+        _terminal.err(f"every change of this line that has an effect is noticed{what}")
     return Exit.FAILED if len(drafts) < len(result.unnoticed) else Exit.OK
 
 
