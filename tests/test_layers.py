@@ -89,7 +89,7 @@ MAY_IMPORT = {
     ),
     "mutation": (
         "expect accepted git "
-        "errors secrets display events yamlfile plans destinations workspace pipeline runner project"
+        "errors secrets display events yamlfile plans destinations transformations workspace pipeline runner project"
     ),
     "agents": ("simulations errors destinations pipeline workspace results server policies runner replay yamlfile"),
     "accessor": "errors warehouse pipeline replay results workspace profile",

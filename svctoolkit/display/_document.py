@@ -8,7 +8,9 @@ from svctoolkit.lexical import storable
 
 _STYLE = """
 :root { color-scheme: light dark }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
+  overflow-wrap: anywhere }
+@media (prefers-color-scheme: dark) { body { background: #15181c; color: #e6e8eb } }
 """
 
 

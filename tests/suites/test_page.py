@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,21 @@ def test_the_page_is_readable_at_every_width(browser: Browser, report: Path, wid
     assert page.evaluate("document.documentElement.scrollWidth") == width
     assert abs(_light(ground) - _light(ink)) > 150
     assert (_light(ground) < 128) == (scheme == "dark")
+    page.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_long_words_do_not_widen_pages_of_results(browser: Browser, tmp_path: Path, width: int) -> None:
+    """Nor does a dark page have a ground that differs from that of its parts."""
+    event = {"type": "track", "event": "E" * 400, "userId": "u1", "properties": {"p" * 400: 1}}
+    (tmp_path / "events.ndjson").write_text(json.dumps(event))
+    assert main(["profile", str(tmp_path / "events.ndjson"), "--html", str(tmp_path / "profile.html")]) == 0
+
+    page = opened(browser, tmp_path / "profile.html", width, "dark")
+    ground = "getComputedStyle(document.querySelector('{}')).backgroundColor"
+
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert page.evaluate(ground.format("body")) == page.evaluate(ground.format(".svc"))
     page.context.close()
 
 

@@ -37,12 +37,14 @@ def arrow(before: str, after: str) -> str:
 
     >>> arrow("a  > b", "")
     'a > b -> removed'
+    >>> arrow('metadata(event).get("sourceId") == "shop"', 'metadata(event).get("sourceId") != "shop"')
+    '…rceId") == "shop" -> …rceId") != "shop"'
     """
     before, after = " ".join(before.split()), " ".join(after.split())
     if len(before) > _SHOWN and after:
         begin = _same(before, after)
-        cut = begin - 8 if begin > 12 else 0
-        before, after = before[cut:], after[cut:]
+        if begin > 12:
+            before, after = f"…{before[begin - 8 :]}", f"…{after[begin - 8 :]}"
     return f"{_short(before)} -> {_short(after) or 'removed'}"
 
 

@@ -23,11 +23,10 @@ def body(result: Result, mask: Callable[[str], str]) -> Html:
         for title, verdicts in (("Not noticed", result.unnoticed), ("Accepted", result.accepted))
         if verdicts
     ]
-    blocks += [
-        display.more(display.quantity(len(verdicts), title), _table(verdicts, mask))
-        for title, verdicts in (("noticed change", result.noticed), ("change without effect", result.ineffective))
-        if verdicts
-    ]
+    for verdicts, end in ((result.noticed, "noticed"), (result.ineffective, "without effect")):
+        if verdicts:
+            title = f"{display.quantity(len(verdicts), 'change')} {end}"
+            blocks.append(display.more(title, _table(verdicts, mask)))
     return display.page(*blocks)
 
 
