@@ -148,6 +148,19 @@ def test_a_draft_accepts_the_events_it_is_made_from(shop: Path) -> None:
     assert main(["plan", "infer", "events.ndjson", "-o", "draft"]) == 4  # no file is replaced
 
 
+def test_a_draft_is_one_file_if_its_name_is_that_of_a_file(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`-o shop.plan.yaml` writes what is printed without it, and not a folder with this name."""
+    arguments = ["plan", "infer", lines(shop, *[GOOD] * 20)]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+
+    assert main([*arguments, "-o", "new/shop.plan.yaml"]) == 0
+
+    assert (shop / "new" / "shop.plan.yaml").read_text(encoding="utf-8") == printed
+    assert main(["plan", "check", "events.ndjson", "--plan", "new/shop.plan.yaml"]) == 0
+    assert main([*arguments, "-o", "new/shop.plan.yaml"]) == 4  # it is not replaced
+
+
 def test_a_printed_draft_is_a_plan_file(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Notes go to standard error; other commands accept the file, and its problems have positions in it."""
     paid: list[dict[str, Any]] = [{"type": "track", "event": "Paid", "properties": {"total": n}} for n in range(8)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from svctoolkit.cli import _terminal
@@ -16,7 +17,10 @@ from svctoolkit.replay.records.record import Reject
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("events", nargs="+", metavar="EVENTS", help="event files or folders, as for `replay`")
     parser.add_argument(
-        "-o", "--output", metavar="FOLDER", help="write the project to this folder (default: print one file)"
+        "-o",
+        "--output",
+        metavar="PATH",
+        help="write the project to this folder, or to one file if the name ends with .yaml (default: print one file)",
     )
     parser.add_argument("--name", default="draft", help="name of the plan (default: draft)")
 
@@ -31,14 +35,18 @@ def _run(args: argparse.Namespace) -> int:
     for name, count in draft.skipped.items():
         few = _terminal.quantity(count, "event")
         _terminal.err(f"skipped: {_terminal.plain(name)!r} has {few}; at least {LEAST_EVENTS} are needed")
-    if args.output:
-        _write(Path(args.output), draft.files)
+    together = "---\n".join(f"# {name}\n{text}" for name, text in draft.files.items())
+    output = Path(args.output or "")
+    if not args.output:
+        _terminal.out(together.rstrip())
+    elif output.suffix.lower() in (".yaml", ".yml"):
+        _write(output.parent, {output.name: together})
     else:
-        _terminal.out("---\n".join(f"# {name}\n{text}" for name, text in draft.files.items()).rstrip())
+        _write(output, draft.files)
     return Exit.OK
 
 
-def _write(folder: Path, files: dict[str, str]) -> None:
+def _write(folder: Path, files: Mapping[str, str]) -> None:
     from svctoolkit import runner
 
     there = [name for name in files if (folder / name).exists()]
@@ -58,7 +66,7 @@ command = Command(
     description="""
         Write a rudder-cli project (events.yaml, properties.yaml, plan.yaml) inferred from real events: types, required
         properties, enumerated values, formats and nested objects. A comment next to each states how many events support
-        it. Without --output they are printed as one file, which `--plan` accepts.
+        it. Without --output they are printed as one file, which `--plan` accepts, too.
     """,
     examples=(
         "svctoolkit plan infer events.ndjson > shop.plan.yaml",
