@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from svctoolkit import simulations
 from svctoolkit.causes import Cause, CodeError, Refusal, Rejection, map_texts, text_template
 from svctoolkit.pipeline import Fate, Passage, Route
+from svctoolkit.pipeline.fates import DELIVERED
 from svctoolkit.pipeline.writers import locate_value
 from svctoolkit.replay.records.record import Record, paths_of
 from svctoolkit.replay.tally.tally import Example
@@ -41,9 +42,10 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
                 engine.police.see(destination, passages, route.masker)
         with engine.timer("rows"):
             before, decides = len(engine.rows["item"]), partial(engine.decision, side, batch.source)
-            _count_flows(engine, batch, passages, origin.key if origin else "", destination)
+            _count_fates(engine, batch, passages, origin.key if origin else "", destination)
             for record, passage in zip(batch.records, passages, strict=True):
-                _count(engine, record, passage, route, decides)
+                if passage.results or passage.fate is not DELIVERED:  # all but events that are only counted
+                    _group(engine, record, passage, route, decides)
                 if engine.history is not None:
                     engine.history.count(record.head, destination, passage.fate.status)
                 if engine.job.rows:
@@ -54,11 +56,11 @@ def runner(engine: Engine) -> Callable[[str, Batch], None]:
     return run
 
 
-def _count(
+def _group(
     engine: Engine, record: Record, passage: Passage, route: Route, decides: Callable[[Record, Passage, Route], str]
 ) -> None:
+    """Add what an event lost, and why it was not delivered, to the groups of alike events."""
     fate, masker, destination = passage.fate, route.masker, route.destination.key
-    engine.sum.count(destination, fate.status, record.stratum)
     lossy = False
     for number, result in enumerate(passage.results):
         if result.losses:
@@ -87,9 +89,11 @@ def _count(
         engine.sum.show(group, record, event, Example(record.place, head["event_id"], after=reason))
 
 
-def _count_flows(engine: Engine, batch: Batch, passages: Sequence[Passage], source: str, destination: str) -> None:
-    counts = Counter((name, passage.fate[:2]) for name, passage in zip(batch.names, passages, strict=True))
-    for (name, (status, by)), events in counts.items():
+def _count_fates(engine: Engine, batch: Batch, passages: Sequence[Passage], source: str, destination: str) -> None:
+    strata = [record.stratum for record in batch.records]
+    counts = Counter(zip(batch.names, strata, [passage.fate[:2] for passage in passages], strict=True))
+    for (name, stratum, (status, by)), events in counts.items():
+        engine.sum.count(destination, status, stratum, events=events)
         engine.sum.flows.count(source, name, "" if status == "delivered" else by, destination, status, events=events)
 
 

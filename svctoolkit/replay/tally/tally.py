@@ -250,12 +250,12 @@ class Sum:
         room = max(0, self._most_rejects - len(self.tally.rejects))
         self.tally.rejects = [*self.tally.rejects, *rejects[:room]]
 
-    def count(self, destination: str, what: str, stratum: str = "") -> None:
+    def count(self, destination: str, what: str, stratum: str = "", *, events: int = 1) -> None:
         of = self.tally.counts.setdefault(destination, {})
-        of[what] = of.get(what, 0) + 1
+        of[what] = of.get(what, 0) + events
         if stratum:
             of = self.stratum(stratum).counts.setdefault(destination, {})
-            of[what] = of.get(what, 0) + 1
+            of[what] = of.get(what, 0) + events
 
     def mark(self, destination: str, what: str, stratum: str) -> None:
         """Count an event of a sample for conditions that are not about outcomes."""
