@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from svctoolkit.json_types import Json
-from svctoolkit.plans.fields import Field, fields
+from svctoolkit.plans.fields import Field, field_name, fields
+from svctoolkit.plans.limits import have_other_changes, is_closed, limit_changes, without_notes
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.rule import Rule
 from svctoolkit.plans.schema.javascript import identity, text_of
@@ -83,24 +84,42 @@ def _rule_changes(old: Rule, new: Rule) -> Iterator[Change]:
     closed = not _is_open(new)
     for key, field in before.items():
         if key not in after:
-            yield Change(title, _label(field), "is no longer planned", closed, new.where, field.required)
+            excludes = not _is_open_around(field, new, after)
+            yield Change(title, _label(field), "is no longer planned", excludes, new.where, field.required)
         else:
             yield from _field_changes(title, field, after[key])
     for key, field in after.items():
         if key not in before:
             what = "is planned now" + (", and required" if field.required else "")
-            yield Change(title, _label(field), what, field.required or _is_open(old), field.where)
+            yield Change(title, _label(field), what, field.required or _is_open_around(field, old, before), field.where)
     if _is_open(old) and closed:
         yield Change(title, "", "no longer accepts unplanned properties", True, new.where)
     elif not _is_open(old) and not closed:
         yield Change(title, "", "accepts unplanned properties now", False, new.where)
-    same_fields = list(map(_without_place, before.values())) == list(map(_without_place, after.values()))
-    if same_fields and _is_open(old) == (not closed) and old.section == new.section:
-        yield Change(title, "", "its rules have changed", True, new.where, True)
+    yield from _limit_changes(title, "", old.body, new.body, new.where)
+    if old.section == new.section and (
+        have_other_changes(old.body, new.body) or without_notes(_around(old)) != without_notes(_around(new))
+    ):
+        yield Change(title, "", "its rules have changed in another way", True, new.where, True)
 
 
-def _without_place(field: Field) -> tuple[Any, ...]:
-    return field.path, field.types, field.required, str(field.values), field.format, field.case
+def _limit_changes(
+    title: str, name: str, old: Mapping[str, Any], new: Mapping[str, Any], where: str
+) -> Iterator[Change]:
+    for change in limit_changes(old, new):
+        yield Change(title, name, change.text, change.excludes, where, change.allows)
+
+
+def _around(rule: Rule) -> Any:  # Any: a schema
+    """Return the schema of an event without that of its section."""
+    schema: dict[str, Any] = dict(rule.schema)
+    node = schema
+    *steps, last = map(str, rule.section_path)
+    for step in steps:
+        inner = dict(node.get(step) or {})
+        node[step], node = inner, inner
+    node.pop(last, None)
+    return schema
 
 
 def _by_name(rule: Rule) -> dict[tuple[str, str], Field]:
@@ -111,8 +130,15 @@ def _label(field: Field) -> str:
     return f"{field.name!r}" + (f" (if {field.case.text})" if field.case else "")
 
 
+def _is_open_around(field: Field, rule: Rule, of: Mapping[tuple[str, str], Field]) -> bool:
+    """Whether the object that has a field, or had it, may have unplanned members by a rule; `of` are its fields."""
+    key = (field_name(field.path[:-1]), field.case.text if field.case else "")
+    around = of.get(key, of.get((key[0], "")))
+    return _is_open(rule) if around is None else not is_closed(around.schema)
+
+
 def _is_open(rule: Rule) -> bool:
-    return rule.body.get("unevaluatedProperties", rule.body.get("additionalProperties", True)) is not False
+    return not is_closed(rule.body)
 
 
 def _field_changes(title: str, old: Field, new: Field) -> Iterator[Change]:
@@ -127,9 +153,20 @@ def _field_changes(title: str, old: Field, new: Field) -> Iterator[Change]:
             title, name, types, not _widens(old.types, new.types), new.where, not _widens(new.types, old.types)
         )
     if old.format != new.format:
-        text = f"must be a {new.format} now" if new.format else f"no longer needs to be a {old.format}"
+        text = f"must have the format {new.format} now" if new.format else f"no longer needs to be a {old.format}"
         yield Change(title, name, text, bool(new.format), new.where, bool(old.format))
     yield from _value_changes(title, name, old, new)
+    if not (old.types and new.types) or _widens(old.types, new.types) or _widens(new.types, old.types):
+        yield from _limit_changes(title, name, old.schema, new.schema, new.where)
+    if is_closed(old.schema) != is_closed(new.schema):
+        closed = is_closed(new.schema)
+        yield Change(
+            title,
+            name,
+            f"{'no longer ' if closed else ''}accepts unplanned properties{'' if closed else ' now'}",
+            closed,
+            new.where,
+        )
 
 
 def _widens(old: Iterable[str], new: Iterable[str]) -> bool:

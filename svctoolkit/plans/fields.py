@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
@@ -21,7 +21,8 @@ ITEMS: Final = "[]"
 class Field:
     """A planned property. `path` has the names below the rule's section, with `[]` for the items of a list.
 
-    `values` are those of an enum or a const; `case` is the condition under which it is planned (for a variant).
+    `values` are those of an enum or a const, `schema` is all that the plan says of it; `case` is the condition under
+    which it is planned (for a variant).
     """
 
     path: tuple[str, ...]
@@ -32,11 +33,17 @@ class Field:
     case: Case | None = None
     where: str = ""
     description: str = ""
+    schema: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
         """`items[].price`"""
-        return ".".join(self.path).replace(f".{ITEMS}", ITEMS)
+        return field_name(self.path)
+
+
+def field_name(path: Sequence[str]) -> str:
+    """Return a path as text: `items[].price`."""
+    return ".".join(path).replace(f".{ITEMS}", ITEMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +155,7 @@ class _Walk:
             case,
             self._rule.place(at),
             str(schema.get("description", "")),
+            schema,
         )
 
 

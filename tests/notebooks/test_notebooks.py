@@ -53,7 +53,7 @@ STORIES = {
         "no currency {'2.8.1'}",
         "236 with violations",
         "('warehouse', 'dropped'): 1",
-        "breaking: track 'Order Completed': its rules have changed",
+        "breaking: track 'Order Completed', 'revenue': has maximum 200 now, not 2000",
         "more violations",
         "must match pattern",
     ],

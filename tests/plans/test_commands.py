@@ -239,7 +239,7 @@ NARROW, WIDER = "name: total, types: [number", "name: total, types: [string, num
                 "breaking for readers: 'method': 'bill' is an allowed value now",
             ],
         ),
-        ("minimum: 0", "minimum: 1", ["breaking: its rules have changed"]),
+        ("minimum: 0", "minimum: 1", ["breaking: 'total': has minimum 1 now, not 0"]),
         (
             "name: Order Paid",
             "name: Order Done",
@@ -253,6 +253,51 @@ def test_diff_reports_breaking_changes(shop: Path, text: str, instead: str, expe
     texts = [line.replace("track 'Order Paid'", "").replace(": , ", ": ").replace(": : ", ": ") for line in said]
 
     assert texts == expected
+
+
+def limits_diff(old: dict[str, Any], new: dict[str, Any], **both: Any) -> list[str]:
+    """The changes of a rule whose property `a` changes; `both` are parts of the rule that stay as they are."""
+
+    def plan(of: dict[str, Any]) -> Any:
+        body = {"type": "object", **both, "properties": {"a": of}}
+        schema = {"type": "object", "properties": {"properties": body}}
+        return plans.of_service({"id": "tp", "events": [{"name": "E", "eventType": "track", "rules": schema}]})
+
+    return [
+        str(change).replace(" track 'E',", "").replace(" track 'E':", "") for change in changes(plan(old), plan(new))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ({"minimum": 0}, {"minimum": -1}, ["breaking for readers: 'a': has minimum -1 now, not 0"]),
+        ({"minimum": 0}, {}, ["breaking for readers: 'a': has no minimum now"]),
+        ({}, {"maxLength": 9}, ["breaking: 'a': has maxLength 9 now, and had none before"]),
+        ({"minLength": 0}, {}, []),
+        ({"multipleOf": 0.01}, {"multipleOf": 0.1}, ["breaking: 'a': has multipleOf 0.1 now, not 0.01"]),
+        ({"pattern": "^a"}, {}, ["breaking for readers: 'a': has no pattern now"]),
+        ({"type": "string", "maxLength": 9}, {"type": "number"}, ["breaking: 'a': is number now, not string"]),
+        ({}, {"description": "text"}, []),
+        ({}, {"not": {"const": 1}}, ["breaking: its rules have changed in another way"]),
+        ({"items": {"minimum": 1}}, {"items": {"minimum": 2}}, ["breaking: 'a[]': has minimum 2 now, not 1"]),
+        ({}, {"additionalProperties": False}, ["breaking: 'a': no longer accepts unplanned properties"]),
+        ({"additionalProperties": False}, {}, ["harmless: 'a': accepts unplanned properties now"]),
+        (
+            {"properties": {"b": {}}, "additionalProperties": False},
+            {"additionalProperties": False},
+            ["breaking: 'a.b': is no longer planned"],
+        ),
+        (
+            {"minimum": 0, "properties": {}},
+            {"minimum": 1, "properties": {"b": {}}, "additionalProperties": True},
+            ["breaking: 'a': has minimum 1 now, not 0", "breaking: 'a.b': is planned now"],
+        ),
+    ],
+)
+def test_diff_knows_the_direction_of_each_limit(old: dict[str, Any], new: dict[str, Any], said: list[str]) -> None:
+    """Also of members of objects, and if another change is harmless; texts about a property reject nothing."""
+    assert limits_diff(old, new) == said
 
 
 def test_diff_with_events_judges_by_these(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
