@@ -128,6 +128,21 @@ def test_values_that_json_cannot_represent_are_losses(entry: str) -> None:
     assert str(first.losses[0][0]) == "n.1: the user code returns NaN, which becomes null"
 
 
+def test_losses_are_found_in_objects_of_any_kind() -> None:
+    """Of classes, without a prototype, deep in lists, below an own `toJSON`; methods and inherited members are none."""
+    code = """
+    class Price { amount = NaN; tags = new Map([[1, 2]]); inherited() {} }
+    export const transformEvent = () => ({
+      price: new Price(), bare: Object.assign(Object.create(null), { n: -Infinity }), deep: [[{ list: [{ r: /x/ }] }]],
+      own: { toJSON: () => null, n: NaN }, inherits: Object.create({ n: NaN }), boxed: Object(NaN), ok: [null, {}],
+    })
+    """
+    lost = [("price.amount", "NaN"), ("price.tags", "a Map"), ("bare.n", "-Infinity"), ("deep.0.0.list.0.r", "/x/")]
+
+    for output in run(code):
+        assert [(loss.path, loss.kind) for loss in output.losses[0]] == lost
+
+
 def test_integers_that_javascript_rounds_are_losses() -> None:
     """Those that arrive with another value; Python keeps them."""
     event = {"type": "track", "big": [2**53 + 1, 2**53, 2**53 + 2], "gone": 2**53 + 1, "text": "9" * 20, "n": 1.5}

@@ -51,10 +51,26 @@
     try { return mayHaveSymbols ? stringify(value, noSymbol) : stringify(value) } finally { leaving = false }
   };
   // JSON turns some values silently into null or {}. A property that is undefined is not reported: code removes fields
-  // like that. Every loss leaves one of these two marks, so most events are not looked at.
+  // like that. Every loss leaves one of these two marks, so many events are not looked at.
+  // Events with one mostly have an ordinary null or {}, and finding that out without paths takes a tenth of the time.
+  const mayLose = (value, inList) => {
+    if (typeof value === 'number') return !isFinite(value);
+    if (typeof value !== 'object') return inList && value === undefined;
+    if (value === null) return false;
+    if (typeof value.toJSON === 'function') return true;
+    if (isArray(value)) {
+      for (let i = 0; i < value.length; i++) if (mayLose(value[i], true)) return true;
+      return false;
+    }
+    if (getPrototypeOf(value) !== objectProto) return true;
+    const names = keys(value); // twice as fast as for-in, with objects of many shapes
+    for (let i = 0; i < names.length; i++) if (mayLose(value[names[i]], false)) return true;
+    return false;
+  };
   const MOST_LOSSES = 20;
   const lossesOf = (events, text) => {
     if (indexOf(text, 'null') < 0 && indexOf(text, '{}') < 0) return '';
+    try { if (!mayLose(events, true)) return '' } catch { return '' }
     let found = '', count = 0;
     const above = [];
     const look = (index, value, path, inList) => {
@@ -344,7 +360,8 @@
     metadata = newMetadata();
     pending = { __proto__: null };
     asked = 0;
-    for (let i = 0; i < events.length; i++) put(run.ids, events[i] === null ? undefined : events[i].messageId); // the original ids: user code may change them
+    // the original ids: user code may change them. No code that could add setters to arrays has run in this realm yet
+    for (let i = 0; i < events.length; i++) run.ids[i] = events[i] === null ? undefined : events[i].messageId;
     const fail = (thrown) => { run.thrown = failure(thrown); failAll(run.thrown) };
     try {
       const state = begin(0);
@@ -363,12 +380,12 @@
   };
 
   const results = () => {
-    const parts = [];
+    let all = '';
     for (let i = 0; i < run.ids.length; i++) {
       const logs = run.logs[i] === undefined ? '' : ',"logs":[' + run.logs[i] + ']' + (run.dropped[i] ? ',"dropped":' + run.dropped[i] : '');
-      put(parts, '{' + (run.batch === undefined ? run.out[i] : '"events":[]') + logs + '}');
+      all += (i ? ',{' : '{') + (run.batch === undefined ? run.out[i] : '"events":[]') + logs + '}';
     }
-    return '{"results":[' + joined(parts) + ']' + (run.batch === undefined ? '' : ',"batch":' + run.batch) + (run.asks ? ',"metadata":true' : '') + hits() + '}';
+    return '{"results":[' + all + ']' + (run.batch === undefined ? '' : ',"batch":' + run.batch) + (run.asks ? ',"metadata":true' : '') + hits() + '}';
   };
   const units = (each) => {
     each(program.main);
