@@ -70,6 +70,8 @@ _FEWEST_OF_NUMBER = 10  # of one without prefix and separators, such as 49151123
 _PHONE_IN_JSON = re.compile(_NAMED_PHONE.pattern.encode())
 _LONG_PHONE_IN_JSON = re.compile(_PHONE.pattern.encode())
 _PLAIN_NUMBER = re.compile(rb"(?<![+(])(?:0|[1-9]\d*)(?:\.\d+)?")  # see `is_phone`
+# A number as a member or an element, too short for a card: `_numbers_in` finds nothing else in it.
+_JSON_NUMBER = re.compile(rb"(?<=[:,\[])(?:0|[1-9]\d{0,12})(\.\d+)?(?=[,}\]])")
 _MANY_DIGITS = re.compile(rb"(?<![\w.-])\d(?:[ -]?\d){13}")
 _FEWEST_OF_CARD = 14
 _PHONE_WORDS = (b"phone", b"mobile", b"cell", b"tel", b"fax", b"msisdn")
@@ -223,6 +225,10 @@ def lines_with(kinds: Collection[str], text: bytes, ends: Sequence[int] = ()) ->
         for pattern in _STARTS:
             for run in pattern.finditer(classes):
                 start, end = run.span()
+                if plain := _JSON_NUMBER.match(text, start + 1):  # numbers differ in each line: caching does not help
+                    if not plain[1] and len(plain[0]) >= _FEWEST_OF_NUMBER:
+                        lines.add_numbers(("named",), start)
+                    continue
                 # Nearly always there is nothing, and the same runs come again: an IP address, a version.
                 if numbers := _numbers_in(text[start - 1 : end + 1] if start else b" " + text[: end + 1]):
                     lines.add_numbers(numbers, start)
@@ -234,7 +240,6 @@ class _Lines:
 
     def __init__(self, text: bytes, kinds: Collection[str], ends: Sequence[int]) -> None:
         self._text, self._known_ends = text, ends
-        self._named: dict[int, bool] = {}
         self.found: dict[str, set[int]] = {kind: set() for kind in kinds}
 
     @cached_property
@@ -246,18 +251,24 @@ class _Lines:
 
     def add_numbers(self, numbers: Collection[str], position: int) -> None:
         """Add the line of a position for the numbers that are there, as `_numbers_in` calls them."""
+        line = bisect_right(self._ends, position)
         if "card" in numbers and "card" in self.found:
-            self._add("card", position)
-        if "phone" in self.found and ("phone" in numbers or ("named" in numbers and self._names_phone(position))):
-            self._add("phone", position)
+            self.found["card"].add(line)
+        if "phone" in self.found and ("phone" in numbers or ("named" in numbers and line in self._naming)):
+            self.found["phone"].add(line)
 
-    def _names_phone(self, position: int) -> bool:
-        """Whether a member in the line of a position may have the name of a telephone number."""
-        number = bisect_right(self._ends, position)
-        if number not in self._named:
-            start = self._ends[number - 1] if number else 0
-            self._named[number] = _names_phone(self._text[start : self._ends[number]].lower())
-        return self._named[number]
+    @cached_property
+    def _naming(self) -> set[int]:
+        """The lines in which a member may have the name of a telephone number."""
+        lower, found = self._text.lower(), set[int]()
+        for word in _PHONE_WORDS:
+            # Nearly always there is none, which a search from the end finds in half the time.
+            at = lower.find(word) if lower.rfind(word) >= 0 else -1
+            while at >= 0:
+                if _REST_OF_NAME.match(lower, at):
+                    found.add(bisect_right(self._ends, at))
+                at = lower.find(word, at + 1)
+        return found
 
     def find(self, kind: str, wanted: bytes, text: bytes | None = None) -> None:
         """Add all lines with this text. `text`: another spelling of all lines, of equal lengths."""
@@ -292,16 +303,6 @@ def _numbers_in(run: bytes) -> tuple[str, ...]:
         elif any(is_phone(match[0].decode(), named=True) for match in _PHONE_IN_JSON.finditer(run, 1)):
             found += ["named"]
     return tuple(found)
-
-
-def _names_phone(lower: bytes) -> bool:
-    for word in _PHONE_WORDS:
-        at = lower.find(word)
-        while at >= 0:
-            if _REST_OF_NAME.match(lower, at):
-                return True
-            at = lower.find(word, at + 1)
-    return False
 
 
 def is_phone(text: str, *, named: bool = False) -> bool:
