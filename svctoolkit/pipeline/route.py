@@ -25,8 +25,8 @@ class Route:
 
     A warehouse has `tables` instead of a mapping, because it receives rows. A destination that is not simulated has
     neither: only the user's code runs, and `unmapped` says why.
-    `at_router`: its payloads are made at the router, from events that arrive there together. `config` is the
-    configuration that it was prepared with.
+    `at_router`: its payloads are made at the router, from events that arrive there together. `shares`: several of them
+    may share a request. `config` is the configuration that it was prepared with.
     """
 
     workspace: Workspace
@@ -38,6 +38,7 @@ class Route:
     code: Runnable | None
     masker: Masker
     at_router: bool
+    shares: bool
     config: Mapping[str, Any]
 
     @property
@@ -49,11 +50,6 @@ class Route:
     def runs_function(self) -> bool:
         """Whether the transformation is a Python function, which runs in this process without a sandbox."""
         return self.transformation is not None and self.transformation.function is not None
-
-    @property
-    def shares(self) -> bool:
-        """Whether several events may share a request."""
-        return self.at_router and self.type.shares
 
     def with_config(self, config: Mapping[str, Json]) -> Route:
         """Return the same route with another configuration. Raises `InvalidConfig` for invalid values."""
@@ -102,6 +98,7 @@ def route(
         transformation=transformation,
         code=user_code.runnable(transformation) if transformation else None,
         at_router=definitions.get(destination.type).transform_at == "router",
+        shares=definitions.shares_requests(destination.type),
         config=config,
         masker=Masker.of(
             [

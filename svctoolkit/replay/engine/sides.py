@@ -297,7 +297,9 @@ def _route(workspace: Workspace, destination: Destination, code: UserCode) -> Ro
     if destination.enabled:
         return route(workspace, destination, code)
     masker = Masker.of([*workspace.secrets(), *config_secrets(destination.type, destination.config)])
-    return Route(workspace, destination, None, None, "the destination is disabled", None, None, masker, False, {})
+    return Route(
+        workspace, destination, None, None, "the destination is disabled", None, None, masker, False, False, {}
+    )
 
 
 def _plan(workspace: Workspace, source: Source) -> Any:
