@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
@@ -272,6 +275,21 @@ def test_the_last_week_is_compared_with_the_days_before() -> None:
     assert any(
         line.startswith("    moved  Order Completed: properties.product_id") for line in str(history).split("\n")
     )
+
+
+def test_a_run_waits_for_another_one_that_writes_the_history(tmp_path: Path) -> None:
+    """DuckDB opens a file for one process at a time."""
+    file, ready = tmp_path / "history.duckdb", tmp_path / "ready"
+    code = (
+        f"import duckdb, pathlib, time; database = duckdb.connect({str(file)!r}); pathlib.Path({str(ready)!r}).touch(); "
+        "time.sleep(2); database.close()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code]) as other:
+        while not ready.exists() and other.poll() is None:
+            time.sleep(0.01)
+        collect([event(MONDAY, 1)]).write(file)
+
+    assert History.load(file).events == 1
 
 
 def test_a_file_is_counted_once(tmp_path: Path) -> None:

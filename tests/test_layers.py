@@ -125,7 +125,7 @@ ROOMS = {
     "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer *"),
     "plans": (
         "violation schema settings rule fields frames model project text coverage pictures covering _display "
-        "formats survey compare infer generate strategies marked_json"
+        "formats survey limits compare infer generate strategies marked_json"
     ),
     "replay": (
         "records formats inputs tally review engine requests cost webhooks results edits reports options api chunks "

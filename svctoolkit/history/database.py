@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,9 @@ _TABLES: Mapping[str, str] = {
     "fields": f"{_KEY}, field VARCHAR, present BIGINT, nulls BIGINT, types VARCHAR, distinct_values BLOB, "
     "numbers VARCHAR",
 }
+_LOCKED = "Could not set lock"
+_HOLDER = re.compile(r"PID \d+")
+_PATIENCE, _PAUSE = 30.0, 0.05  # seconds
 _TYPES = msgspec.json.Decoder(dict[str, int])
 _NUMBERS = msgspec.json.Decoder(dict[int, int])
 
@@ -84,11 +89,20 @@ def _insert(database: duckdb.DuckDBPyConnection, name: str, rows: Sequence[Seque
 
 
 def _opened(path: Path) -> duckdb.DuckDBPyConnection:
-    try:
-        return connect(str(path))
-    except ConfigError as error:
-        cause = str(error).removeprefix(f"{path} ").rstrip("!.")
-        raise ConfigError(f"{cause}. Expected a file that `--history` writes", where=str(path)) from None
+    """Return a connection; if another process uses the file, wait: it is open only while it is read or written."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return connect(str(path))
+        except ConfigError as error:
+            cause = str(error).removeprefix(f"{path} ").rstrip("!.")
+        if _LOCKED not in cause:
+            raise ConfigError(f"{cause}. Expected a file that `--history` writes", where=str(path))
+        if time.monotonic() > deadline:
+            holder = _HOLDER.search(cause)
+            by = f" ({holder[0]})" if holder else ""
+            raise ConfigError(f"another process{by} uses it. Close it there, and try again", where=str(path))
+        time.sleep(_PAUSE)
 
 
 def _check(database: duckdb.DuckDBPyConnection, path: Path) -> None:

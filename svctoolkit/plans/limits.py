@@ -62,6 +62,7 @@ def _contains(name: str, wide: Any, narrow: Any) -> bool:  # Any: the value of a
     return bool(wide <= narrow if name in _LOWER else wide >= narrow)
 
 
+# Any: schemas
 def have_other_changes(old: Mapping[str, Any], new: Mapping[str, Any], *, is_field: bool = True) -> bool:
     """Whether two schemas differ in anything but notes, planned members and what `Field` and limits have.
 
