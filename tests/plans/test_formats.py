@@ -487,3 +487,19 @@ def test_missing_plans_are_errors(tmp_path: Path) -> None:
         plans.load(tmp_path / "no.json")
     with pytest.raises(InvalidPlan, match="unknown tracking plan format; set its format"):
         plans.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b'{"rules": [', r"plan.json:1:12: .* bracket is never closed"),
+        ('{"rules": []}'.encode("utf-16"), r"plan.json:1:1: not UTF-8: byte 0xff"),
+        (b'{"other": 1}', "unknown tracking plan format; set its format"),
+    ],
+)
+def test_a_file_that_cannot_be_parsed_has_its_mistakes_reported(tmp_path: Path, content: bytes, says: str) -> None:
+    """Not only that its format is unknown, which is a consequence."""
+    (tmp_path / "plan.json").write_bytes(content)
+
+    with pytest.raises(InvalidPlan, match=says):
+        plans.load(tmp_path / "plan.json")

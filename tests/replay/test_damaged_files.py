@@ -118,3 +118,15 @@ def test_damage_is_reported_after_any_number_of_invalid_lines(
         capsys.readouterr()
         assert run(command.replace("FILE", "bad.ndjson.gz")) in {1, 4}, command
         assert "the file is damaged" in capsys.readouterr().err, command
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32"])
+def test_a_json_file_in_another_encoding_is_named_as_such(
+    run: Callable[[str], int], capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    """An export from Windows; "invalid JSON" alone would have its reader look for a bracket."""
+    Path("wide.json").write_text(json.dumps([order(1)]), encoding=encoding)
+    capsys.readouterr()
+
+    assert run("lost wide.json --to mp") == 4
+    assert "wide.json:1: invalid JSON: not UTF-8. Save the file as UTF-8" in capsys.readouterr().err

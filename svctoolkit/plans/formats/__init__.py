@@ -51,6 +51,8 @@ def _format_of(path: Path) -> Format:
     for name in FORMATS.names():
         if FORMATS[name].folder >= path.is_dir() and FORMATS[name].looks_like(path):
             return FORMATS[name]
+    if path.is_file():
+        yamlfile.load(path, error=InvalidPlan)  # a file that cannot be parsed has no format: report its mistakes
     raise InvalidPlan(
         f"unknown tracking plan format; set its format: {', '.join(FORMATS.names())}", where=yamlfile.display_name(path)
     )
