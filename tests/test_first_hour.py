@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+import svctoolkit
 from svctoolkit import ToolkitError, Workspace, record, runner
 from svctoolkit.cli import main
 from svctoolkit.errors import InvalidCall
@@ -214,3 +217,34 @@ def test_a_scope_needs_one_of_the_two_ids() -> None:
 
     assert received.event["userId"] == "u7"
     assert not received.event.get("anonymousId")
+
+
+@pytest.mark.parametrize(("command", "block"), [(["tour"], 0), (["init", "shop"], 1)])
+def test_the_first_minute_shows_what_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: list[str], block: int
+) -> None:
+    """Line by line, in the same order; a reader compares them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    page = (Path(svctoolkit.__file__).parent / "docs" / "first-minute.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```text\n(.*?)^```", page, re.M | re.S)[block].splitlines()
+
+    assert main(command) == 0
+    printed = iter(capsys.readouterr().out.splitlines())
+
+    assert [line for line in shown if line not in printed] == []
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_the_tour_fits_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], columns: int
+) -> None:
+    """Also a narrow one."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys, "argv", ["svctoolkit", "tour"])
+
+    assert main(["tour"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    # The name of the program is not cut, because a reader copies it.
+    assert [line for line in lines if len(line) > columns and "is installed as" not in line] == []

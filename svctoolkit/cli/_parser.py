@@ -85,10 +85,11 @@ def examples(lines: Sequence[str]) -> str | None:
     return "\n  ".join(["examples:", *lines]) if lines else None
 
 
-def wrap(text: str) -> str:
-    """Wrap paragraphs to the width of the terminal."""
-    width = _terminal.width() - 2
-    return "\n\n".join(textwrap.fill(" ".join(p.split()), width) for p in text.strip().split("\n\n"))
+def wrap(text: str, *, indent: int = 0) -> str:
+    """Wrap paragraphs to the width of the terminal, with each line indented."""
+    width, margin = _terminal.width() - 2, " " * indent
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
+    return "\n\n".join(textwrap.fill(p, width, initial_indent=margin, subsequent_indent=margin) for p in paragraphs)
 
 
 def one_of(what: str, choices: Sequence[str]) -> Callable[[str], str]:

@@ -63,10 +63,12 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(
             f"\n`svctoolkit` is installed as {program}; put it on PATH with `. {os.path.dirname(program)}/activate`."
         )
-    width = max(len(command) for command, _ in _NEXT)
     _terminal.out("\nNothing has left this machine. Next:")
+    width = max(len(command) for command, _ in _NEXT)
+    fits = 2 + width + 2 + max(len(what) for _, what in _NEXT) <= _terminal.width()
     for command, what in _NEXT:
-        _terminal.out(f"  {command:<{width}}  {_terminal.style(what, 'dim')}")
+        explained = _terminal.style(what if fits else _parser.wrap(what, indent=6), "dim")
+        _terminal.out(f"  {command:<{width}}  {explained}" if fits else f"  {command}\n{explained}")
     return Exit.OK
 
 
@@ -97,8 +99,8 @@ def _table(sent: _Sent) -> Iterator[str]:
     rows = {path: (value, cells) for path, value, cells in _rows(sent)}
     amounts = {path for lineage in sent.values() for path, _, _ in _amounts(lineage)}
     telling = sorted(rows, key=lambda path: (path not in amounts, -_differences(path, rows[path][1])))[:_ROWS]
-    label = max(len(_label(path)) for path in telling)
-    width = max(12, (_terminal.width() - label - 3) // (len(sent) + 1) - 1)
+    label = min(max(len(_label(path)) for path in telling), _terminal.width() // 3)
+    width = max(8, (_terminal.width() - label - 3) // (len(sent) + 1) - 1)
     head = "".join(_cell(name, width) for name in sent)
     yield f"\n  {'':{label + width + 2}}{_terminal.style(head.rstrip(), 'bold')}"
     for path in (path for path in rows if path in telling):
@@ -110,7 +112,8 @@ def _table(sent: _Sent) -> Iterator[str]:
     (first, received), *others = counts
     reached = "".join(f", {name} {count}" for name, count in others)
     fields = len(next(iter(sent.values())).event)
-    yield f"\n  Of {fields} event fields, {first} receives {received}{reached}."
+    counted = f"Of {fields} event fields, {first} receives {received}{reached}."
+    yield f"\n{_parser.wrap(counted, indent=2)}"
 
 
 def _differences(path: str, cells: list[Origin | None]) -> int:
