@@ -70,6 +70,9 @@ _METHODS = frozenset(
     toUpperCase trim trimEnd trimStart unshift values
     """.split()  # noqa: SIM905
 )
+#: Parents of an `undefined` that is certainly a value. A parameter, for example, may have the same name.
+_USES_UNDEFINED = {"arguments", "array", "assignment_expression", "binary_expression", "pair", "return_statement",
+                   "ternary_expression", "variable_declarator"}  # fmt: skip
 _FUNCTIONS = {"function_declaration", "function_expression", "arrow_function"}
 #: method -> the position of the function that it calls and does not keep
 _CALLBACK_OF = {"from": 1, "parse": 1, "replace": 1, "replaceAll": 1, "stringify": 1} | dict.fromkeys(
@@ -116,6 +119,8 @@ class Judge:
 
     def _is_harmless(self, node: Any, own: set[str]) -> bool:
         kind, parent = node.type, node.parent
+        if kind == "undefined":
+            return parent.type in _USES_UNDEFINED
         if kind not in _NODES:
             return False
         if kind in {"identifier", "shorthand_property_identifier"}:
