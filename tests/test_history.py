@@ -281,8 +281,8 @@ def test_a_run_waits_for_another_one_that_writes_the_history(tmp_path: Path) -> 
     """DuckDB opens a file for one process at a time."""
     file, ready = tmp_path / "history.duckdb", tmp_path / "ready"
     code = (
-        f"import duckdb, pathlib, time; database = duckdb.connect({str(file)!r}); pathlib.Path({str(ready)!r}).touch(); "
-        "time.sleep(2); database.close()"
+        f"import duckdb, pathlib, time; database = duckdb.connect({str(file)!r}); "
+        f"pathlib.Path({str(ready)!r}).touch(); time.sleep(2); database.close()"
     )
     with subprocess.Popen([sys.executable, "-c", code]) as other:
         while not ready.exists() and other.poll() is None:

@@ -197,8 +197,50 @@ def test_accepted_breaches_have_a_reason_and_expire() -> None:
 
     assert texts(policy("2999-01-01"), body(q="a@mail.example")) == []
     assert texts(policy("2020-01-01"), body(q="a@mail.example")) == [
-        "privacy: ga4: body.JSON.q has an e-mail address (E)"
+        "privacy: ga4: body.JSON.q has an e-mail address (was accepted until 2020-01-01) (E)"
     ]
+
+
+def test_an_accepted_path_is_the_end_of_a_path_as_in_other_options() -> None:
+    def said(path: str) -> list[str]:
+        accepted = [{"path": path, "reason": "reviewed", "expires": "2999-01-01"}]
+        return texts({"no_personal": {}, "accepted": accepted}, body(items=[{"note": "a@mail.example"}]))
+
+    assert [said(path) for path in ("body.JSON.items.*.note", "items.note", "items.*.note", "note")] == [[]] * 4
+    assert len(said("other.note")) == len(said("ote")) == 1
+
+
+def test_events_without_names_are_required_by_their_type() -> None:
+    policies = Policies.of([{"required": {"event": "identify", "at": {"ga4": ["email"]}}}])
+
+    def said(event: dict[str, Any]) -> list[str]:
+        return [breach.text for breach in policies.check(event, [Arrival("ga4", [body()])])]
+
+    assert said({"type": "identify", "userId": "u"}) == ["is missing"]
+    assert said({"type": "track", "event": "identified"}) == []
+
+
+def test_no_two_policies_have_one_name() -> None:
+    """Otherwise a warning about one list of hosts would fail a check as a breach of the other one."""
+    hosts: list[dict[str, Any]] = [{"hosts": ["*.example"]}, {"hosts": ["*.test"], "severity": "warn"}]
+    policies = Policies.of(hosts)
+    both = policies + Policies.of(hosts)
+
+    assert [listed[0] for listed in policies.listed] == ["hosts", "hosts 2"]
+    assert policies.strict == {"hosts"}
+    assert [listed[0] for listed in both.listed] == ["hosts", "hosts 2", "hosts 3", "hosts 4"]
+    assert both.listed == Policies.of(both.items).listed
+
+
+def test_a_group_counts_events_and_not_requests(tmp_path: Path) -> None:
+    """Mixpanel gets two requests of an order with revenue, and an address may be in a list twice."""
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE)
+    notes = ["a@mail.example", "b@mail.example"]
+    order = track("Order Completed", user_id="u", properties={"revenue": 5, "notes": notes})
+    policies = Policies.of([{"hosts": ["x.example"]}, {"no_personal": {}}])
+    result = replay([order], Workspace.load(tmp_path / "workspace.yaml"), policies=policies)
+
+    assert {group.count for group in result.groups if group.kind == "breach"} == {1}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +249,11 @@ def test_accepted_breaches_have_a_reason_and_expire() -> None:
         ("policies: [{no_personl: {}}]", "policies.yaml:1:13.*Did you mean 'no_personal'"),
         ("policies: [{no_personal: {kinds: [mail]}}]", "policies.yaml:1:"),
         ("policies: [{agree: {values: [ga4, mixpanel.revenue]}}]", "'ga4' is not a value"),
-        ("policies: [{agree: {values: [a.b, c.d], tolerance: x}}]", "'x' is not a tolerance"),
+        ("policies: [{name: a}]", "1:12: the policy has no kind: add one of agree, hosts, no_personal,"),
+        ("policies: [{hosts: [a], nothing_lost: {}}]", "the policy is of two kinds, hosts and nothing_lost"),
+        ("policies: [{hosts: ['https://a.example/in']}]", "'https://a.example/in' is not a host. Write 'a.example'"),
+        ("policies: [{agree: {values: [a.b, a.b]}}]", "'a.b' is listed twice"),
+        ("policies: [{agree: {values: [a.b, c.d], tolerance: x}}]", "'x' is not a share from 0 to below 1"),
         ("policies: [{hosts: [a], required: {at: {b: [c]}}}]", "policies.yaml:1:"),
         ("policies: [{hosts: [a], accepted: [{reason: r, expires: '2027-13-01'}]}]", "is not a valid date"),
     ],
@@ -417,7 +463,7 @@ def test_mistakes_in_a_workspace_have_their_position(tmp_path: Path, capsys: pyt
     file = tmp_path / "workspace.yaml"
     for mistake, said in (
         ("no_personl: {}", r"workspace.yaml:8:3: .*Did you mean 'no_personal'"),
-        ("agree: {values: [hook.a, mixpanel.b], tolerance: x}", "workspace.yaml:8:3: 'x' is not a tolerance"),
+        ("agree: {values: [hook.a, mixpanel.b], tolerance: x}", "workspace.yaml:8:3: 'x' is not a share"),
         ("no_personal: {destinations: [hok]}", "workspace.yaml:8:3: .*unknown destination 'hok'. Did you mean 'hook'"),
         ("sql: selec event_id from hook", "workspace.yaml:8:3: the query is not valid: near"),
     ):

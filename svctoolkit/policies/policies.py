@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
@@ -15,30 +15,17 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Check, Finding, Proof, Reach, ScreenedCheck, Whole, WholeCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.breach import PolicyBreach, Severity
-from svctoolkit.policies.kinds import KINDS
+from svctoolkit.policies.items import Flaw, kinds, names_of, odd_keys, schema
+from svctoolkit.policies.paths import ends_with
 from svctoolkit.policies.tables import EVENT_COLUMNS, reads_of
 
 if TYPE_CHECKING:
     from svctoolkit.workspace import Workspace
 
-_TEXT = {"type": "string", "minLength": 1}
-_ACCEPTED = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["reason", "expires"],
-    "properties": {
-        "destination": _TEXT,
-        "path": _TEXT,
-        "event": _TEXT,
-        "reason": {"type": "string", "pattern": "\\S"},
-        "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
-    },
-}
-
 
 @dataclass(frozen=True, slots=True)
 class _Accepted:
-    """Breaches that were reviewed: at a destination, a path, of an event name; each may be empty for any."""
+    """Breaches that were reviewed: at a destination, the end of a path, of an event name; each may be empty for any."""
 
     destination: str
     path: str
@@ -46,8 +33,10 @@ class _Accepted:
     expires: date
 
     def takes(self, finding: Finding, event: str) -> bool:
-        pairs = (self.destination, finding.destination), (self.path, finding.path), (self.event, event)
-        return all(wanted in ("", found) for wanted, found in pairs)
+        pairs = (self.destination, finding.destination), (self.event, event)
+        return all(wanted in ("", found) for wanted, found in pairs) and (
+            not self.path or ends_with(finding.path, self.path)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +52,11 @@ class _Policy:
 
     def unknown(self, destinations: Collection[str], *, misspelt_only: bool = False) -> Iterator[str]:
         """Yield an error for each unknown destination."""
-        for key in self.destinations:
+        for key in dict.fromkeys([*self.destinations, *(one.destination for one in self.accepted if one.destination)]):
             near = did_you_mean(key, destinations)
             if key not in destinations and (near or not misspelt_only):
                 known = near or f" The workspace has: {', '.join(sorted(destinations))}"
                 yield f"policy {self.name!r}: unknown destination {key!r}.{known}"
-
-
-class _Flaw(NamedTuple):
-    """A mistake at a path of a file with policies."""
-
-    path: Sequence[str | int]
-    text: str
-    at_key: bool = False
 
 
 def _today() -> date:
@@ -101,14 +82,15 @@ class Policies:
         items = document.data["policies"]
         if problems := [document.problem(flaw.path, flaw.text, key=flaw.at_key) for flaw in _flaws(items)]:
             raise ConfigError(problems)
-        return cls(items, [_policy(item, document.where(("policies", n))) for n, item in enumerate(items)])
+        named = enumerate(zip(items, names_of(items), strict=True))
+        return cls(items, [_policy(item, name, document.where(("policies", n))) for n, (item, name) in named])
 
     @classmethod
     def of(cls, items: Sequence[Mapping[str, Json]]) -> Policies:
         """Return the policies of a list as in a file. Raises `ConfigError`."""
         if flaws := _flaws(items):
             raise ConfigError([Problem(f"{'.'.join(map(str, flaw.path))}: {flaw.text}") for flaw in flaws])
-        return cls(items, [_policy(item) for item in items])
+        return cls(items, [_policy(item, name) for item, name in zip(items, names_of(items), strict=True)])
 
     @classmethod
     def of_workspace(cls, workspace: Workspace) -> Policies:
@@ -121,14 +103,16 @@ class Policies:
         if not flaws:
             policies = cls.of(items)
             for number, policy in enumerate(policies._policies):
-                flaws += [_Flaw(("policies", number), text) for text in policy.unknown(workspace.destinations)]
+                flaws += [Flaw(("policies", number), text) for text in policy.unknown(workspace.destinations)]
         if flaws:
             raise ConfigError(_placed(flaws, workspace))
         return policies
 
     def __add__(self, others: Policies) -> Policies:
         """Return the policies of both: all of them must hold."""
-        return Policies([*self.items, *others.items], [*self._policies, *others._policies], self.today)
+        items, policies = [*self.items, *others.items], [*self._policies, *others._policies]
+        named = [replace(policy, name=name) for policy, name in zip(policies, names_of(items), strict=True)]
+        return Policies(items, named, self.today)
 
     @property
     def listed(self) -> list[tuple[str, str, Severity, str]]:
@@ -237,7 +221,7 @@ class Policies:
             policy = self._policies[int(number)]
             for finding in proof.doubts(Reach(reached.get(number, Reach.NOTHING)), whole):
                 if not self._is_accepted(policy, finding, finding.event):
-                    yield _breach(policy, finding, finding.event, finding.event_id), finding
+                    yield self._breach(policy, finding, finding.event, finding.event_id), finding
 
     def search(self, destination: str, sent: Sent) -> None:
         """Search what was sent to a destination for `check_batch`: right after the mapping, this is much faster."""
@@ -266,7 +250,7 @@ class Policies:
         name = of.name or of.type
         for finding in check(event, arrivals):
             if not self._is_accepted(policy, finding, name):
-                yield _breach(policy, finding, name, of.id, mask)
+                yield self._breach(policy, finding, name, of.id, mask)
 
     def check_whole(
         self, whole: Whole, mask: Callable[[Json], Json] = lambda value: value
@@ -277,66 +261,61 @@ class Policies:
             if isinstance(check, WholeCheck) and (whole.days or not check.needs_history):
                 for finding in check.check(whole):
                     if not self._is_accepted(policy, finding, finding.event):
-                        yield _breach(policy, finding, finding.event, finding.event_id, mask), finding
+                        yield self._breach(policy, finding, finding.event, finding.event_id, mask), finding
 
     def _is_accepted(self, policy: _Policy, finding: Finding, event: str) -> bool:
-        today = self.today()
+        today = self.today() if policy.accepted else date.max
         return any(entry.expires >= today and entry.takes(finding, event) for entry in policy.accepted)
 
+    def _breach(
+        self,
+        policy: _Policy,
+        finding: Finding,
+        event: str,
+        event_id: str,
+        mask: Callable[[Json], Json] = lambda value: value,
+    ) -> PolicyBreach:
+        expired = max((entry.expires for entry in policy.accepted if entry.takes(finding, event)), default=None)
+        until = f" (was accepted until {expired})" if expired is not None else ""
+        return PolicyBreach(
+            policy=policy.name,
+            kind=policy.kind,
+            destination=finding.destination,
+            path=finding.path,
+            text=f"{mask(finding.text)}{until}",
+            value=mask(finding.value),
+            event=event,
+            event_id=event_id,
+            severity=policy.severity,
+            owner=policy.owner,
+        )
 
-def schema() -> dict[str, Json]:
-    """Return the JSON Schema of a file with policies."""
-    common = {
-        "name": _TEXT,
-        "severity": {"enum": ["error", "warn"]},
-        "owner": _TEXT,
-        "accepted": {"type": "array", "items": _ACCEPTED},
-    }
-    kinds = {_key(name): {**KINDS[name].schema, "description": KINDS[name].help} for name in KINDS.names()}
-    item = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {**common, **kinds},
-        "oneOf": [{"required": [name]} for name in kinds],
-    }
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["policies"],
-        "properties": {"policies": {"type": "array", "items": item}},
-    }
 
-
-def _flaws(items: Sequence[Mapping[str, Json]]) -> list[_Flaw]:
+def _flaws(items: Sequence[Mapping[str, Json]]) -> list[Flaw]:
     """Return every mistake of policies as in a file."""
     if not items:  # the schema needs all kinds of policies, also those of other packages, which takes time to find
         return []
-    if odd := [flaw for number, item in enumerate(items) for flaw in _odd_keys(item, ("policies", number))]:
+    if odd := [flaw for number, item in enumerate(items) for flaw in odd_keys(item, ("policies", number))]:
         return odd
     misfits = yamlfile.misfits({"policies": list(items)}, schema())
     if misfits:
-        return [_Flaw(misfit.path, misfit.message, misfit.at_key) for misfit in misfits]
+        return [Flaw(misfit.path, misfit.message, misfit.at_key) for misfit in misfits]
     flaws = []
     for number, item in enumerate(items):
+        named = [name for name in item if name in kinds()]
+        if len(named) != 1:
+            none = f"has no kind: add one of {', '.join(kinds())}"
+            two = f"is of two kinds, {' and '.join(named)}: write one policy for each"
+            flaws.append(Flaw(("policies", number), f"the policy {two if named else none}"))
+            continue
         try:
-            _policy(item)
+            _policy(item, "")
         except ConfigError as error:
-            flaws.append(_Flaw(("policies", number), str(error)))
+            flaws.append(Flaw(("policies", number), str(error)))
     return flaws
 
 
-def _odd_keys(value: Json, path: tuple[str | int, ...]) -> Iterator[_Flaw]:
-    """Yield the names that are not texts: readers of YAML 1.1, such as PyYAML, take `on` for true."""
-    for key, inner in value.items() if isinstance(value, Mapping) else ():
-        if not isinstance(key, str):
-            yield _Flaw(
-                path, f"the name {key!r} is not a text. For a file, use Policies.load, which reads `on` as text"
-            )
-        else:
-            yield from _odd_keys(inner, (*path, key))
-
-
-def _placed(flaws: Sequence[_Flaw], workspace: Workspace) -> list[Problem]:
+def _placed(flaws: Sequence[Flaw], workspace: Workspace) -> list[Problem]:
     """Return the mistakes with their places in the workspace's file, if the policies are written there."""
     if workspace.file is not None:
         document = yamlfile.load(workspace.file)
@@ -346,41 +325,19 @@ def _placed(flaws: Sequence[_Flaw], workspace: Workspace) -> list[Problem]:
     return [Problem(f"{'.'.join(map(str, flaw.path))}: {flaw.text}", where) for flaw in flaws]
 
 
-def _breach(
-    policy: _Policy, finding: Finding, event: str, event_id: str, mask: Callable[[Json], Json] = lambda value: value
-) -> PolicyBreach:
-    return PolicyBreach(
-        policy=policy.name,
-        kind=policy.kind,
-        destination=finding.destination,
-        path=finding.path,
-        text=str(mask(finding.text)),
-        value=mask(finding.value),
-        event=event,
-        event_id=event_id,
-        severity=policy.severity,
-        owner=policy.owner,
-    )
-
-
-def _policy(item: Mapping[str, Any], where: str = "") -> _Policy:
-    kinds = {_key(name): KINDS[name] for name in KINDS.names()}
-    kind = next(name for name in item if name in kinds)
+def _policy(item: Mapping[str, Any], name: str, where: str = "") -> _Policy:
+    of_kind = kinds()
+    kind = next(name for name in item if name in of_kind)
     return _Policy(
-        name=item.get("name", kind),
+        name=name,
         kind=kind,
-        check=kinds[kind].make(item[kind]),
+        check=of_kind[kind].make(item[kind]),
         severity=item.get("severity", "error"),
         owner=item.get("owner", ""),
         accepted=[_accepted(entry) for entry in item.get("accepted", ())],
-        destinations=[*kinds[kind].destinations(item[kind])],
+        destinations=[*of_kind[kind].destinations(item[kind])],
         where=where,
     )
-
-
-def _key(name: str) -> str:
-    """Return the name of a kind as it is written in a file."""
-    return name.replace("-", "_")
 
 
 def _accepted(entry: Mapping[str, str]) -> _Accepted:

@@ -16,5 +16,5 @@ def share(value: Any) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < 1:
-        raise ConfigError(f"{value!r} is not a tolerance. Example: 1%")
+        raise ConfigError(f"{value!r} is not a share from 0 to below 1. Example: 1%")
     return number

@@ -16,6 +16,8 @@ from svctoolkit.policies.shares import share
 def make(options: Json) -> ScreenedCheck:
     """Return the check. Raises `ConfigError` for a value that is not `destination.path`, or a negative tolerance."""
     places = [_place(text) for text in options["values"]]
+    if double := next((text for text in options["values"] if places.count(_place(text)) > 1), None):
+        raise ConfigError(f"{double!r} is listed twice. A value always agrees with itself")
     tolerance = share(options.get("tolerance", 0))
     on = options.get("on")
 
@@ -71,14 +73,15 @@ def _are_alike_numbers(scalars: Sequence[bytes], tolerance: float) -> bool:
 
 
 def _differences(found: Sequence[tuple[str, str, Sequence[Json]]], tolerance: float) -> Iterator[Finding]:
-    (first, _, wanted), *others = found
+    (first, steps, wanted), *others = found
     for destination, path, values in others:
         if len(values) != len(wanted) and values and wanted:
             yield Finding(destination, path, f"{_count(values)}, but {first} {_count(wanted)}")
             continue
         for one, other in zip(wanted or [None], values or [None], strict=False):
             if not _alike(one, other, tolerance):
-                yield Finding(destination, path, f"is {_text(other)}, but {first} has {_text(one)}", other)
+                has = f"no {steps}" if one is None else _text(one)
+                yield Finding(destination, path, f"is {_text(other)}, but {first} has {has}", other)
                 break
 
 

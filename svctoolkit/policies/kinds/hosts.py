@@ -7,13 +7,16 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from urllib.parse import urlsplit
 
+from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
 from svctoolkit.policies.arrivals import Arrival, Sent, endpoint_of
 
 
 def make(options: Json) -> ScreenedCheck:
-    """Return the check. `*` in a host stands for any characters."""
+    """Return the check. `*` in a host stands for any characters. Raises `ConfigError` for an address."""
+    if address := next((host for host in options if "/" in host), None):
+        raise ConfigError(f"{address!r} is not a host. Write {urlsplit(address).hostname or address.split('/')[0]!r}")
     allowed = [host.lower() for host in options]
 
     @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
 from svctoolkit.policies.arrivals import Arrival, Sent
 
-_NOT_SIMULATED: Final = "what is lost is only known with simulated destinations, see --simulate"
+_NOT_SIMULATED: Final = "what is lost is only known with simulated destinations: run it with --simulate"
 
 
 def make(options: Json) -> ScreenedCheck:

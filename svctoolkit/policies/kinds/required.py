@@ -14,12 +14,19 @@ from svctoolkit.policies.scalars import is_nothing
 
 
 def make(options: Json) -> ScreenedCheck:
-    """Return the check. A value that is null or an empty text is missing, too."""
+    """Return the check. A value that is null or an empty text is missing, too.
+
+    The name may be a type, such as `identify`: these events have no names, or those of pages.
+    """
     name = options.get("event")
     at = {key: [*map(without_indexes, places)] for key, places in options["at"].items()}
 
+    def is_meant(event: Mapping[str, Json]) -> bool:
+        of = Event(event)
+        return name is None or of.name == name or (of.type == name and name != "track")
+
     def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
-        if name is not None and Event(event).name != name:
+        if not is_meant(event):
             return
         for arrival in arrivals:
             for steps in at.get(arrival.destination, ()):
@@ -29,7 +36,7 @@ def make(options: Json) -> ScreenedCheck:
     def screen(events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
         wanted = [(sent[key], steps) for key, places in at.items() if key in sent for steps in places]
         for position, event in enumerate(events):
-            if name is not None and Event(event).name != name:
+            if not is_meant(event):
                 continue
             if not all((scalar := of.scalar(position, steps)) and not is_nothing(scalar) for of, steps in wanted):
                 yield position
@@ -39,8 +46,11 @@ def make(options: Json) -> ScreenedCheck:
             sent.search(steps)
 
     def reach(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Reach:
-        is_meant = name is None or Event(event).name == name
-        return Reach.VALUES if is_meant and any(arrival.destination in at for arrival in arrivals) else Reach.NOTHING
+        return (
+            Reach.VALUES
+            if is_meant(event) and any(arrival.destination in at for arrival in arrivals)
+            else Reach.NOTHING
+        )
 
     def doubts(reached: Reach, whole: Whole) -> Iterator[Finding]:
         where = ", ".join(at)

@@ -55,13 +55,14 @@ class Police:
                 for record, payloads in zip(records, sent.payloads, strict=True):
                     self._sheets.add(record.head, record.place, destination, payloads, mask)
         broken: dict[tuple[int, str, str], None] = {}
+        known = set[tuple[int, _Key]]()
 
         def event_at(position: int) -> Mapping[str, Json]:
             return records[position].event
 
         heads = [record.head for record in records]
         for position, breach in self._policies.check_batch(heads, self._sent, event_at):
-            self._add(records[position], breach)
+            self._add(position, records[position], breach, known)
             broken[position, breach.policy, breach.destination] = None
         for _, policy, destination in broken:
             self._book.sum.breach(policy, destination)
@@ -74,11 +75,14 @@ class Police:
         rows = self._sheets.finish()
         return [rows] if rows else []
 
-    def _add(self, record: Record, breach: PolicyBreach) -> None:
+    def _add(self, position: int, record: Record, breach: PolicyBreach, known: set[tuple[int, _Key]]) -> None:
+        """Add a breach to its group, which counts events: one with several requests is in it once."""
         words, masker = self._book.words, self._maskers[breach.destination]
         text = words(breach.text, masker)
         path = breach.path
-        group = self._book.sum.group(breach.destination, "breach", path, breach.policy, text_template(text))
+        key = (breach.destination, "breach", path, breach.policy, text_template(text))
+        group = self._book.sum.group(*key) if (position, key) not in known else None
+        known.add((position, key))
         if group is not None:
             head = self._book.head(record)
             if not group.count and isinstance(breach.value, str):

@@ -1,0 +1,81 @@
+"""Policies as they are written in a file: their kinds, names and form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from svctoolkit.json_types import Json
+from svctoolkit.policies._contract import PolicyKind
+from svctoolkit.policies.kinds import KINDS
+
+_TEXT = {"type": "string", "minLength": 1}
+_ACCEPTED = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["reason", "expires"],
+    "properties": {
+        "destination": _TEXT,
+        "path": _TEXT,
+        "event": _TEXT,
+        "reason": {"type": "string", "pattern": "\\S"},
+        "expires": {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+    },
+}
+
+
+class Flaw(NamedTuple):
+    """A mistake at a path of a file with policies."""
+
+    path: Sequence[str | int]
+    text: str
+    at_key: bool = False
+
+
+def kinds() -> dict[str, PolicyKind]:
+    """Return the kinds by their names in a file."""
+    return {name.replace("-", "_"): KINDS[name] for name in KINDS.names()}
+
+
+# Any: policies as written in a file
+def names_of(items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each policy. Reports and exit codes are by name, so a second `hosts` is `hosts 2`."""
+    names: list[str] = []
+    for item in items:
+        base = name = item.get("name") or next(key for key in item if key in kinds())
+        number = 2
+        while name in names:
+            name, number = f"{base} {number}", number + 1
+        names.append(name)
+    return names
+
+
+def schema() -> dict[str, Json]:
+    """Return the JSON Schema of a file with policies."""
+    common = {
+        "name": _TEXT,
+        "severity": {"enum": ["error", "warn"]},
+        "owner": _TEXT,
+        "accepted": {"type": "array", "items": _ACCEPTED},
+    }
+    by_name = {name: {**kind.schema, "description": kind.help} for name, kind in kinds().items()}
+    item = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {**common, **by_name},
+    }
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["policies"],
+        "properties": {"policies": {"type": "array", "items": item}},
+    }
+
+
+def odd_keys(value: Json, path: tuple[str | int, ...]) -> Iterator[Flaw]:
+    """Yield the names that are not texts: readers of YAML 1.1, such as PyYAML, take `on` for true."""
+    for key, inner in value.items() if isinstance(value, Mapping) else ():
+        if not isinstance(key, str):
+            yield Flaw(path, f"the name {key!r} is not a text. For a file, use Policies.load, which reads `on` as text")
+        else:
+            yield from odd_keys(inner, (*path, key))
