@@ -800,3 +800,19 @@ dataPlane: {lenient: true, dedupWindow: 60, retention: {events: 10, seconds: 360
     assert (loaded.data_plane.events, loaded.data_plane.seconds) == (10, 3600)
     assert loaded.data_plane.limits == PlaneLimits(body=2048, changes=7)
     assert (again.delivery, again.data_plane) == (loaded.delivery, loaded.data_plane)
+
+
+def test_arguments_of_the_wrong_type_are_refused_at_once() -> None:
+    """And not when the first event fails, or as a destination whose name is one letter."""
+    workspace = Workspace("shop")
+    workspace.destination("hook", "WEBHOOK", config={"webhookUrl": "https://hook.example/in"})
+
+    with pytest.raises(InvalidWorkspace, match="'clean': expected a function, got text; pass source code as code="):
+        workspace.transformation("clean", "def transformEvent(event, metadata): return event")  # type: ignore[arg-type]
+    with pytest.raises(InvalidWorkspace, match="'clean': expected a function, got dict"):
+        workspace.transformation("clean", {})  # type: ignore[arg-type]
+    with pytest.raises(InvalidWorkspace, match=r"'web': destinations must be a list, such as \['hook'\]"):
+        workspace.source("web", destinations="hook")
+
+    assert not workspace.transformations
+    assert not workspace.sources

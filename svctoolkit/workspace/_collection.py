@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from svctoolkit.errors import InvalidWorkspace
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret
 from svctoolkit.simulations import Level, check_level
@@ -58,10 +59,12 @@ class ItemCollection:
 
         A `type` in `svctoolkit.sources.CATALOGUE`, such as `Shopify`, accepts webhooks; `config` are its settings.
 
-        Raises `UnknownName`.
+        Raises `UnknownName`, or `InvalidWorkspace` if `destinations` is a text instead of a list.
         """
         if destinations is None:
             return lookup("source", key, self.sources)
+        if isinstance(destinations, str):  # a text is a sequence of letters
+            raise InvalidWorkspace(f"source {key!r}: destinations must be a list, such as [{destinations!r}]")
         connections = [Connection(self.destination(d).key) for d in destinations]
         item = Source(key, id or key, name or key, type, key if write_key is None else write_key, enabled, connections)
         item.category, item.config = category or item.category, dict(config or {})

@@ -205,8 +205,11 @@ class Workspace(ItemCollection, Displayed):
         A function is called as `function(event)` or `function(event, metadata)`; it is trusted and runs in this
         process. Code runs in the sandbox; the default `language` is that of the file name, else Python.
 
-        Raises `UnknownName`, or `InvalidWorkspace` for a file that cannot be read.
+        Raises `UnknownName`, or `InvalidWorkspace` for a file that cannot be read or a `function` that is not callable.
         """
+        if function is not None and not callable(function):
+            what = "text; pass source code as code=..." if isinstance(function, str) else type(function).__name__
+            raise InvalidWorkspace(f"transformation {key!r}: expected a function, got {what}")
         if function is None and not code and file is None:
             item = lookup("transformation", key, self.transformations)
         else:
