@@ -49,7 +49,7 @@ class DestinationType(Displayed):
     the `clock`. `merges` say which jobs share a request; without them, and without a function registered by `batch`,
     each job gets its own requests. `takes` names what a type accepts instead of events (such as "audience lists"): it
     has no handlers and refuses every event. `decided_by` is for types that send every event that has none of these
-    members; if it has some, they and its type decide.
+    members; if it has some, they and its type decide, of `integrations` only objects with options.
     """
 
     def __init__(

@@ -112,6 +112,8 @@ class DestinationMapping:
         try:
             members = self._members(text)
             kind = members.get("type")
+            if not _has_options(members.get("integrations")):
+                members.pop("integrations", None)
             if len(members) == 1 and type(kind) is str and kind in self._handlers:
                 return True
             return bool(self.transform(Event(members), make_context(None, None, None)))
@@ -214,6 +216,11 @@ def _unquoted(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _unquoted(item) for key, item in value.items()}
     return type(value)(map(_unquoted, value)) if isinstance(value, (list, tuple)) else value
+
+
+def _has_options(integrations: Json) -> bool:
+    """Return whether the `integrations` of an event may have options for a destination type."""
+    return type(integrations) is dict and dict in map(type, integrations.values())
 
 
 def _location(error: BaseException) -> str:

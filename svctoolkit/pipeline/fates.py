@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from svctoolkit.causes import Cause, map_texts
 from svctoolkit.delivery import Sender, rejection_of
@@ -186,20 +186,32 @@ def fates_before(
 
 
 def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, route: Route) -> list[Fate]:
-    """Return `fate_at_routing` of each event, computed once per type and name for events without integrations."""
+    """Return `fate_at_routing` of each event, computed once for events with the same `_routing_key`."""
     destination, blocking = route.destination, route.workspace.data_plane.event_blocking
-    whole, by_name = needs_all(destination), dict[tuple[str, str], Fate]()
+    whole, by_key = needs_all(destination), dict[tuple[Any, ...], Fate]()
     fates = []
     for event in events:
-        kind, name = event.get("type"), event.get("event")
-        key = (kind, name) if isinstance(kind, str) and isinstance(name, str) else None
-        if whole or key is None or "integrations" in event:
+        key = None if whole else _routing_key(event)
+        if key is None:
             fates.append(fate_at_routing(event, source, destination, blocking))
             continue
-        if key not in by_name:
-            by_name[key] = fate_at_routing(event, source, destination, blocking)
-        fates.append(by_name[key])
+        if key not in by_key:
+            by_key[key] = fate_at_routing(event, source, destination, blocking)
+        fates.append(by_key[key])
     return fates
+
+
+def _routing_key(event: Mapping[str, Json]) -> tuple[Any, ...] | None:
+    """Return what routing reads of an event, to look it up; None if it is more than texts and `true` or `false`."""
+    kind, name, integrations = event.get("type"), event.get("event"), event.get("integrations")
+    if not isinstance(kind, str) or not (name is None or isinstance(name, str)):
+        return None
+    if integrations is None:
+        return kind, name
+    # `1 == True`, but only the second decides
+    if type(integrations) is not dict or any(type(value) is not bool for value in integrations.values()):
+        return None
+    return kind, name, *integrations.items()
 
 
 def _marked(event: Mapping[str, Json], verdict: Verdict | None) -> Mapping[str, Json]:

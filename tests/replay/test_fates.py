@@ -75,7 +75,8 @@ def traffic(count: int) -> list[dict[str, Any]]:
         ])  # fmt: skip
         integrations = chance.choice([
             None, None, {"All": True}, {"All": False}, {"All": False, "Webhook": True}, {"Webhook": False},
-            {"All": False, "Google Analytics 4 (GA4)": {"sessionId": "1"}}, {"All": "no"}, [],
+            {"All": False, "Google Analytics 4 (GA4)": {"sessionId": "1"}}, {"All": "no"}, [], {}, {"All": 1},
+            {"All": 0},
         ])  # fmt: skip
         if integrations is not None:
             event["integrations"] = integrations

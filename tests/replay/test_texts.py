@@ -67,6 +67,8 @@ POLICIES: list[dict[str, Json]] = [
 BLOCKS = (
     '"context": {"app": {"version": "2"}}',
     '"integrations": {"All": false}',
+    '"integrations": {"All": true, "Webhook": true}',
+    '"integrations": {"All": 1, "webhook": {"fullPath": [1]}}',
     '"timestamp": "2026-11-20T10:00:00Z"',
     '"userId": "u-1", "anonymousId": "a-1"',
 )
