@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies
 from svctoolkit.policies.tables import Tables
 from svctoolkit.releases import check_releases
-from svctoolkit.replay.edits import attribute, explain_missing, trace_breaches
+from svctoolkit.replay.edits import attribute, edits_between, explain_missing, trace_breaches
 from svctoolkit.replay.engine import pool
 from svctoolkit.replay.engine.cluster import is_collection
 from svctoolkit.replay.engine.cluster import pool as cluster_pool
@@ -236,11 +236,19 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "expired": job.expired,
         "accepted": job.accepted,
         "policies": policies,
+        "edited": _edited(job),
         "unchecked": unchecked,
         "source_rules": () if job.source else sources_with_rules(sides),
         "out": Path(out) if out is not None else None,
         "_releases": releases,
     }
+
+
+def _edited(job: Job) -> Sequence[str] | None:
+    """Return the edits between the sides of a comparison that can concern its destinations."""
+    if len(job.sides) < 2:
+        return None
+    return [edit.what for edit in edits_between(*job.sides) if any(map(edit.concerns, job.destinations))]
 
 
 # Any: members of a result
@@ -273,6 +281,8 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
     if isinstance(destinations, str):
         destinations = [destinations]
     stages = options["stages"] or Stages()
+    if not isinstance(stages, Stages):
+        raise ConfigError(f"stages must be svctoolkit.Stages(...), not {type(stages).__name__}")
     sides = tuple(dataclasses.replace(side) for side in sides)  # without their open cassettes
     for side in sides:
         offline_transport(side, options["transport"], stages)

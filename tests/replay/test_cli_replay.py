@@ -106,7 +106,8 @@ def test_two_paths_need_no_workspace_in_the_current_folder(
     monkeypatch.chdir(project.parent)
     code = main(["replay", "shop/events.ndjson", "--before", "shop", "--after", "shop/workspace.yaml"])
 
-    assert (code, capsys.readouterr().out) == (0, "5 events, 1 destination: 5 same\n")
+    same = "both sides are the same: no code, setting, connection or tracking plan was edited"
+    assert (code, capsys.readouterr().out) == (0, f"5 events, 1 destination: 5 same\n{same}\n")
 
 
 def test_rows_and_a_page_can_be_written(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

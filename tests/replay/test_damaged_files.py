@@ -90,6 +90,21 @@ def test_several_members_and_padding_with_zeros_are_intact(intact: bytes, run: C
     assert replay("good.ndjson.gz", shop()).events == 400
 
 
+@pytest.mark.parametrize("name", ["events.ndjson", "events.json", "events.csv", "events.ndjson.gz"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"])
+def test_a_file_in_another_encoding_names_it(tmp_path: Path, name: str, encoding: str) -> None:
+    """PowerShell's `>` writes UTF-16. Each line of it was "invalid JSON"."""
+    text = ("type,userId\ntrack,u1\n" if "csv" in name else f"{json.dumps(order(1))}\n").encode(encoding)
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+
+    result = replay(file, shop())
+
+    said = f"the file is {encoding.upper().replace('-LE', 'LE').replace('-BE', 'BE')}, not UTF-8. Convert it"
+    assert [(each.place, each.reason.startswith(said)) for each in result.unread] == [(f"{file}:1", True)]
+    assert (result.events, result.rejected) == (0, 1)
+
+
 def test_a_damaged_file_never_gets_into_a_profile_history(tmp_path: Path) -> None:
     """Half a day in a history would look like a drop on that day, and like news on the next one."""
     bad, history = tmp_path / "bad.ndjson.gz", tmp_path / "history.duckdb"
@@ -129,4 +144,7 @@ def test_a_json_file_in_another_encoding_is_named_as_such(
     capsys.readouterr()
 
     assert run("lost wide.json --to mp") == 4
-    assert "wide.json:1: invalid JSON: not UTF-8. Save the file as UTF-8" in capsys.readouterr().err
+    assert (
+        f"wide.json:1: the file is {encoding.upper().replace('-LE', 'LE')}, not UTF-8. Convert it"
+        in capsys.readouterr().err
+    )

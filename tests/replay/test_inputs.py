@@ -155,20 +155,6 @@ def test_a_nul_byte_rejects_its_row(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le"])
-def test_a_csv_in_utf_16_is_rejected(tmp_path: Path, encoding: str) -> None:
-    """With what to do, instead of events whose fields have odd names."""
-    file = tmp_path / "events.csv"
-    file.write_bytes("type,userId\ntrack,u1\n".encode(encoding))
-
-    result = replay(file, shop())
-
-    assert result.counts.get("hook", {}) == {}
-    (reject,) = result.unread
-    assert reject.place == f"{file}:1"
-    assert reject.reason == "invalid CSV: a NUL byte in the header; if the file is UTF-16, save it as UTF-8"
-
-
 @pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
 def test_the_last_row_of_a_csv_may_have_any_end(tmp_path: Path, end: str) -> None:
     """With a value in quotes that has lines and quotes of its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Final
@@ -38,18 +38,21 @@ def _edits(before: Workspace, after: Workspace) -> Iterator[Edit]:
         old, new = getattr(before, section), getattr(after, section)
         for key in dict.fromkeys([*old, *new]):
             if key in old and key in new:
-                yield from _of_item(section, f"{word} {key}", old[key], new[key], after)
+                yield from _of_item(section, f"{word} {key}", old[key], new[key], before, after)
             else:
                 state = "removed" if key in old else "new"
-                of = frozenset({key}) if section == "destinations" else frozenset[str]()
-                yield Edit(f"{state} {word} {key}", partial(_put, section, key, old.get(key, _ABSENT)), of)
+                undo = partial(_put, section, key, old.get(key, _ABSENT))
+                of = frozenset[str]()
+                if section == "destinations":
+                    undo, of = partial(_put_connected, key, before), frozenset({key})
+                yield Edit(f"{state} {word} {key}", undo, of)
     for name in _WHOLE:
         if reveal(getattr(before, name)) != reveal(getattr(after, name)):
             yield Edit(f"{name} of the workspace", partial(_set, name, getattr(before, name)))
 
 
 # Any: an item of a workspace
-def _of_item(section: str, title: str, old: Any, new: Any, after: Workspace) -> Iterator[Edit]:
+def _of_item(section: str, title: str, old: Any, new: Any, before: Workspace, after: Workspace) -> Iterator[Edit]:
     of = _destinations(new, after)
     for name in (each.name for each in fields(new) if each.name not in _FREE):
         was, now = getattr(old, name), getattr(new, name)
@@ -58,7 +61,8 @@ def _of_item(section: str, title: str, old: Any, new: Any, after: Workspace) -> 
         if name == "config" and isinstance(new, Destination):
             yield from _settings(new.key, reveal(was), reveal(now), old)
         elif name == "connections":
-            yield from _connections(old, new)
+            # Connections of a new or removed destination are a part of that edit.
+            yield from _connections(old, new, before.destinations.keys() & after.destinations.keys())
         elif name == "project":
             yield from _rules(old, new)
         elif name == "code" and was and now and old.language == new.language:
@@ -85,10 +89,10 @@ def _settings(key: str, was: Mapping[str, Any], now: Mapping[str, Any], old: Des
             yield Edit(f"setting {name}", partial(_configure, key, name, value), frozenset({key}))
 
 
-def _connections(old: Source, new: Source) -> Iterator[Edit]:
+def _connections(old: Source, new: Source, destinations: Set[str]) -> Iterator[Edit]:
     was, now = ({each.destination: each for each in source.connections} for source in (old, new))
     for key in dict.fromkeys([*was, *now]):
-        if was.get(key) != now.get(key):
+        if key in destinations and was.get(key) != now.get(key):
             revert = partial(_connect, new.key, key, was.get(key))
             yield Edit(f"connection of {new.key} to {key}", revert, frozenset({key}))
 
@@ -127,6 +131,13 @@ def _code(section: str, item: Transformation | Library, was: str, now: str, of: 
 def _put(section: str, key: str, value: Any, workspace: Workspace) -> None:
     items = {name: item for name, item in getattr(workspace, section).items() if name != key}
     setattr(workspace, section, items if value is _ABSENT else {**items, key: value})
+
+
+def _put_connected(key: str, before: Workspace, workspace: Workspace) -> None:
+    _put("destinations", key, before.destinations.get(key, _ABSENT), workspace)
+    for source in workspace.sources.keys() & before.sources.keys():
+        was = next((each for each in before.sources[source].connections if each.destination == key), None)
+        _connect(source, key, was, workspace)
 
 
 def _set(name: str, value: Any, workspace: Workspace) -> None:

@@ -148,6 +148,7 @@ class Engine:
         self.police = Police(self, Policies.of(job.policies)) if job.policies else None
         self.history = Collector(self.sides[-1].workspace.masker.text) if job.history else None
         self._run_batch = runner(self)
+        self.on_batch: Callable[[Tally], None] = lambda _: None  # gets the tally of the chunk after each batch
 
     def run(self, chunk: Chunk) -> tuple[Tally, Json]:
         """Return the tally of a chunk, and its rows in the form that the job requires."""
@@ -190,6 +191,7 @@ class Engine:
         while self._run_next(batches, destinations):  # one at a time: events just read are still in the CPU cache
             for side in self.sides:
                 side.release()
+            self.on_batch(self.sum.tally)
 
     def _run_next(self, batches: Iterator[Batch], destinations: Sequence[str]) -> bool:
         """Run the next batch, if there is one. The previous batch is released, so only one is in memory."""

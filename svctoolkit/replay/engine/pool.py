@@ -10,6 +10,7 @@ from concurrent.futures import Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from svctoolkit.errors import ToolkitError
@@ -58,6 +59,7 @@ def run(job: Job, source: Input, meter: Meter, *, folder: Folder | None = None, 
         if pool is None:
             engine = work.engine_of(job)
             for chunk in chunks:
+                engine.on_batch = partial(meter.report_part, chunk)
                 keeper.add(*engine.run(chunk), chunk)
         else:
             _spread(job, chunks, keeper, pool, width)

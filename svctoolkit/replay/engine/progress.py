@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
+from svctoolkit.replay.records.record import Chunk
+from svctoolkit.replay.tally.tally import Tally
+
 _EVERY = 0.2  # seconds between two updates
 
 
@@ -60,6 +63,7 @@ class Meter:
         self._started = self._reported = clock()
         self._events = self._rejected = self._position = 0
         self._resumed_events = self._resumed_position = 0
+        self._part = (0, 0, 0.0)  # events, rejected and position of the part in progress, beyond those that are done
 
     def add_earlier(self, events: int, rejected: int, position: int) -> None:
         """Add the results of an earlier run."""
@@ -71,26 +75,42 @@ class Meter:
         self._events += events
         self._rejected += rejected
         self._position = max(self._position, position)
+        self._part = (0, 0, 0.0)
+
+    def report_part(self, chunk: Chunk, tally: Tally) -> None:
+        """Report how much of a chunk is done: with many destinations, a chunk can take many seconds."""
+        if self._is_due:
+            many = chunk.piece.records
+            share = min(1.0, (tally.records + tally.rejected) / many) if many else 0.0
+            self._part = (tally.events, tally.rejected, share * max(0, chunk.position - self._position))
+            self.report()
+
+    @property
+    def _is_due(self) -> bool:
+        return self._listener is not None and self._clock() - self._reported >= _EVERY
 
     def report(self) -> None:
         """Report to the listener, if the last report was long enough ago."""
-        if self._listener is not None and self._clock() - self._reported >= _EVERY:
+        if self._listener is not None and self._is_due:
             self._reported = self._clock()
             self._listener(self.now())
 
     def finish(self, *, interrupted: bool = False) -> None:
+        self._part = (0, 0, 0.0)  # a part that was interrupted is not in the result
         if self._listener is not None:
             self._listener(self.now(done=True, interrupted=interrupted))
 
     def now(self, *, done: bool = False, interrupted: bool = False) -> Progress:
         seconds = self._clock() - self._started
-        share = self._position / self._total if self._total else None
-        fresh = self._position - self._resumed_position
+        position = self._position + self._part[2]
+        events, rejected = self._events + self._part[0], self._rejected + self._part[1]
+        share = position / self._total if self._total else None
+        fresh = position - self._resumed_position
         remaining = None
         if self._total and fresh > 0:
-            remaining = (self._total - self._position) * seconds / fresh
-        rate = (self._events - self._resumed_events) / seconds if seconds > 0 else 0.0
-        return Progress(self._events, self._rejected, share, seconds, rate, remaining, done, interrupted)
+            remaining = (self._total - position) * seconds / fresh
+        rate = (events - self._resumed_events) / seconds if seconds > 0 else 0.0
+        return Progress(events, rejected, share, seconds, rate, remaining, done, interrupted)
 
 
 def listener(choice: bool | Listener | None) -> Listener | None:

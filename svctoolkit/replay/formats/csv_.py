@@ -14,7 +14,7 @@ from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Lines, 
 
 _STEP = 1 << 18
 _LONGEST = 16 << 20
-_NUL_IN_HEADER = "a NUL byte in the header; if the file is UTF-16, save it as UTF-8"
+_NUL_IN_HEADER = "a NUL byte in the header"
 
 
 def _lines(file: InputFile) -> Iterator[str]:

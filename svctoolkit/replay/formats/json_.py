@@ -18,7 +18,6 @@ _STEP = 1 << 20
 _LONGEST = 64 << 20
 _BETWEEN = re.compile(r"[\s,]*")
 _SCAN = json.JSONDecoder()
-_NOT_UTF8 = "invalid JSON: not UTF-8. Save the file as UTF-8"
 
 
 class _Text:
@@ -63,10 +62,7 @@ class _Text:
                 # an error far from the end of the text is real; one near the end may be due to text not read yet
                 open_ended = error.pos > len(self.text) - 4096 or error.msg.startswith("Unterminated")
                 if not open_ended or len(self.text) - self.at > _LONGEST or not self.more():
-                    # what the bytes of another encoding become
-                    foreign = any(sign in self.text[self.at : self.at + 100] for sign in "\0\ufffd")
-                    what = f"invalid JSON: {error.msg}" if not foreign else _NOT_UTF8
-                    raise ValueError(f"{what}; the rest of the file is not read") from None
+                    raise ValueError(f"invalid JSON: {error.msg}; the rest of the file is not read") from None
                 continue
             if end == len(self.text) and not self.ended:  # a number may continue in the next block
                 self.more()

@@ -16,6 +16,7 @@ from svctoolkit.replay.records.warehouse import is_escaped
 COMPRESSED = (".gz", ".zst")
 STDIN = "-"
 _STEP = 1 << 18
+_OF_NULS = {"x0x0": "UTF-16LE", "0x0x": "UTF-16BE", "x000": "UTF-32LE", "000x": "UTF-32BE"}
 
 
 def needs(package: str, what: str, extra: str = "replay") -> ConfigError:
@@ -32,6 +33,7 @@ class InputFile:
     def __init__(self, path: Place, *, stream: bool = True) -> None:
         self.path, self.name, self.damage = path, str(path), ""
         self.share = 0.0
+        self._has_started = False
         self._raw: BinaryIO | None = None
         self._stream: Any = None
         if str(path) == STDIN:
@@ -60,6 +62,8 @@ class InputFile:
     def read(self, size: int) -> bytes:
         """Return the next `size` bytes, fewer at the end. Damage ends the file; the bytes before it are returned."""
         data = bytearray()
+        starts = not self._has_started
+        self._has_started = True
         while len(data) < size and not self.damage:
             try:
                 # In small steps, so that what was read before the damage is not lost with it: all of it with `read1`.
@@ -72,6 +76,9 @@ class InputFile:
             if not step:
                 break
             data += step
+        if starts and (encoding := _wide_encoding(data)):
+            self.damage = f"the file is {encoding}, not UTF-8. Convert it, for example: iconv -f {encoding} -t UTF-8"
+            return b""
         return bytes(data)
 
     def position(self) -> int:
@@ -84,6 +91,16 @@ class InputFile:
     def close(self) -> None:
         if self._raw is not None and self._raw is not getattr(sys.stdin, "buffer", None):
             self._raw.close()
+
+
+def _wide_encoding(start: bytes | bytearray) -> str:
+    """Return the encoding of a file that begins so, if it has two or four bytes per character; otherwise empty."""
+    if start[:4] in (b"\xff\xfe\0\0", b"\0\0\xfe\xff"):
+        return "UTF-32"
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "UTF-16"
+    # Without a byte-order mark: JSON and CSV begin with ASCII, whose other bytes are NUL.
+    return _OF_NULS.get("".join("0" if byte == 0 else "x" for byte in start[:4]), "")
 
 
 def _standard_input() -> BinaryIO:

@@ -77,6 +77,13 @@ class Piece:
     first: int
     data: Any
 
+    @property
+    def records(self) -> int:
+        """The number of records; of text, that of its lines. 0 if it is not known before they are read."""
+        if isinstance(self.data, bytes):
+            return self.data.count(b"\n") + (not self.data.endswith(b"\n"))
+        return len(self.data) if isinstance(self.data, list) else int(getattr(self.data, "num_rows", 0))
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:

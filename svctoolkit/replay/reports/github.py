@@ -15,12 +15,13 @@ from svctoolkit.replay.review.terms import Breach
 
 _MOST = 9  # warnings; GitHub shows at most ten annotations of each kind per step
 _LINES = 8  # of a story
+_QUIET = ("other", "accepted")  # stories that need no annotation
 
 
 def text(result: Replayed | Comparison, breaches: Sequence[Breach], _page: str) -> str:
     """Return workflow commands, one per line."""
     lines = [_command("error", breach.condition, breach.text) for breach in breaches]
-    for story in [story for story in stories(result.groups) if story.severity != "other"][:_MOST]:
+    for story in [story for story in stories(result.groups) if story.severity not in _QUIET][:_MOST]:
         examples = [example_line(example) for example in story.groups[0].examples]
         more = [*examples, *number_lines(story.groups[0]), *filter(None, [day_bars(story.days)])]
         texts = list(story_lines(story))

@@ -51,6 +51,8 @@ def _story(story: Story, page: str) -> str:
     lines = [f"- {_line(text, groups, page)}" for text, groups in list(story_lines(story).items())[:_MOST_LINES]]
     if len(story.groups) > _MOST_LINES:
         lines.append(f"- and {len(story.groups) - _MOST_LINES:,} more groups")
+    if story.severity == "accepted":  # reviewed before: without a sample
+        return "\n".join([title, "", *lines])
     sample = [example_line(example)[:_LONGEST] for example in story.groups[0].examples[:1]]
     sample += [*number_lines(story.groups[0]), *filter(None, [day_bars(story.days)])]
     if not sample:

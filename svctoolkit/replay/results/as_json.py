@@ -35,6 +35,7 @@ def as_json(result: Json) -> dict[str, Json]:
         "lossy": dict(result.tally.lossy),
         "expired": plain(result.expired),
         "policies": plain(result.tally.policies),
+        "edited": None if result.edited is None else list(result.edited),
         "unchecked": list(result.unchecked),
         "exceeded": [{"entry": str(of.entry), "events": of.events, "of": of.total} for of in result.exceeded],
         "rejects": plain(result.rejects),

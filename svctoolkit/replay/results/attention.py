@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from svctoolkit.replay.results.base import BaseResult
 from svctoolkit.replay.results.stories import Story
-from svctoolkit.replay.results.text import count_words, describe_outcome, plural_s
+from svctoolkit.replay.results.text import count_words, describe_outcome, enumerate_words, plural_s
 from svctoolkit.replay.tally.exposure import KIND_WORDS
 from svctoolkit.replay.tally.tally import Group
 
@@ -38,15 +38,19 @@ def news(result: BaseResult) -> dict[str, list[Group]]:
 
 
 def personal_lines(result: BaseResult) -> list[str]:
-    """Return one line per kind of plain personal data that is new, with the destinations that it reaches."""
-    reached: dict[tuple[str, int], list[str]] = {}
+    """Return one line per destination that plain personal data newly reaches; one for those with the same data."""
+    reached: dict[tuple[tuple[str, int], ...], list[str]] = {}
     for destination, kinds in result.tally.personal.items():
-        for kind, count in sorted(kinds.items(), key=lambda item: -item[1]):
-            reached.setdefault((kind, count), []).append(destination)
+        by_count: dict[int, list[str]] = {}
+        for kind, count in sorted(kinds.items(), key=lambda item: (-item[1], item[0])):
+            by_count.setdefault(count, []).append(KIND_WORDS[kind])
+        parts = tuple((enumerate_words(words), count) for count, words in by_count.items())
+        reached.setdefault(parts, []).append(destination)
     return [
-        f"{PERSONAL}: plain {KIND_WORDS[kind]} now reach {_names(keys)} in {count:,} event{plural_s(count)}"
+        f"{PERSONAL}: plain {words} now reach {_names(keys)} in {count:,} event{plural_s(count)}"
         + (" each" if len(keys) > 1 else "")
-        for (kind, count), keys in reached.items()
+        + "".join(f"; plain {words} in {count:,}" for words, count in others)
+        for ((words, count), *others), keys in reached.items()
     ]
 
 

@@ -53,6 +53,7 @@ class BaseResult(Displayed, PageOut, ArrowOut):
     - `unread`: the places from which on a file could not be read, for example because it is truncated
     - `source_rules`: sources whose tracking plans (or being disabled) matter, if none was chosen; `sourceless` counts
       the events that they were not applied to
+    - `edited`: the edits between the two workspaces of a comparison that can concern its destinations
     - `unchecked`: what policies could not decide, such as a first day without an earlier one
     - `out`: the folder with the rows as Parquet, if any; `verdict`: what `breaches` returned, for reports
     """
@@ -78,6 +79,7 @@ class BaseResult(Displayed, PageOut, ArrowOut):
     source_rules: Sequence[str] = ()
     accepted: Sequence[Accepted] = ()
     policies: Policies = field(default_factory=lambda: Policies.of([]))
+    edited: Sequence[str] | None = None
     unchecked: Sequence[str] = ()
     verdict: Sequence[Breach] | None = None
     _releases: Mapping[str, str] = field(default_factory=dict)

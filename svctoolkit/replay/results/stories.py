@@ -12,7 +12,7 @@ from svctoolkit.replay.tally.differences import LOST
 from svctoolkit.replay.tally.tally import Group
 
 #: From what must be looked at first to what is as configured.
-SEVERITIES: Final = ("policy", "lost", "failing", "personal data", "types", "values", "other")
+SEVERITIES: Final = ("policy", "lost", "failing", "personal data", "types", "values", "other", "accepted")
 _LEVELS: Final = "▁▂▃▄▅▆▇█"
 _STEPS: Final = (
     "-more", "-100%", "-10%", "-1%", "-0.1%", "-1e-6", "-1e-9", "1e-9", "1e-6", "0.1%", "1%", "10%", "100%", "more",
@@ -20,9 +20,14 @@ _STEPS: Final = (
 
 
 def severity(group: Group) -> str:
-    """Return how urgent a group is. An event that failed and is dropped now is lost: it did not get better."""
-    if group.kind == "breach":
-        return "policy"
+    """Return how urgent a group is. An event that failed and is dropped now is lost: it did not get better.
+
+    One that was dropped and is filtered now is not: it did not arrive before, either.
+    """
+    if group.kind in ("breach", "accepted"):
+        return "policy" if group.kind == "breach" else "accepted"
+    if group.path == "fate" and group.before != "failed":
+        return "other"
     is_lost_now = group.path == "fate" or (group.path.startswith(LOST) and group.before == "nothing")
     if group.kind in ("newly dropped", "dropped", "lossy") or (group.kind == "changed" and is_lost_now):
         return "lost"
@@ -100,7 +105,9 @@ def stories(groups: Iterable[Group]) -> list[Story]:
 
 def _cause(group: Group) -> tuple[str, ...]:
     because = group.because
-    if because is not None and because.edits and group.kind != "accepted":
+    if group.kind == "accepted":
+        return (group.kind,)
+    if because is not None and because.edits:
         return because.how, *(edit.what for edit in because.edits)
     return group.kind, group.path, group.before, group.after, group.decides
 
@@ -127,7 +134,8 @@ def number_lines(group: Group) -> Iterator[str]:
     if numbers is None or numbers.count < 2:
         return
     for name, (least, total, greatest) in (("before", numbers.before), ("after", numbers.after)):
-        yield f"{name:<6}  {least:.6g} to {greatest:.6g}, {total / numbers.count:.6g} on average"
+        spread = f" to {greatest:.6g}, {total / numbers.count:.6g} on average" if least < greatest else ""
+        yield f"{name:<6}  {least:.6g}{spread}"
     sizes = [step for step in _STEPS if numbers.relative.get(step)]
     if len(sizes) > 1:
         low, high = _STEPS.index(sizes[0]), _STEPS.index(sizes[-1])

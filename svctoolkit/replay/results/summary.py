@@ -15,6 +15,7 @@ from svctoolkit.replay.tally.tally import Group
 _MOST = 20  # stories, or groups per destination
 _MOST_OF_STORY = 12  # groups
 _REJECTS = 5
+_MOST_EDITS = 8
 
 
 def text(result: BaseResult) -> str:
@@ -55,12 +56,14 @@ def _stories(result: BaseResult, most: int) -> Iterator[str]:
         shown = set[str]()
         for text, groups in list(story_lines(story).items())[:_MOST_OF_STORY]:
             yield f"  {text}"
+            if story.severity == "accepted":  # reviewed before: without examples
+                continue
             yield from (f"    {line}" for line in number_lines(groups[0]))
             yield from (f"    {line}" for line in map(example_line, groups[0].examples) if line not in shown)
             shown.update(map(example_line, groups[0].examples))  # the same event at several destinations
         if len(story.groups) > _MOST_OF_STORY:
             yield f"  and {len(story.groups) - _MOST_OF_STORY:,} more groups"
-        if bars := day_bars(story.days):
+        if story.severity != "accepted" and (bars := day_bars(story.days)):
             yield f"  {bars}"
     if len(told) > most:
         yield f"and {len(told) - most:,} more causes"
@@ -82,6 +85,14 @@ def head(result: BaseResult) -> str:
     return f"{of}: {count_words(totals)}{lost}" if totals else of
 
 
+def _without_difference(edited: Sequence[str]) -> str:
+    """Return what a comparison without any difference shows: that nothing was edited, or that no event needs it."""
+    if not edited:
+        return "both sides are the same: no code, setting, connection or tracking plan was edited"
+    more = f" and {len(edited) - _MOST_EDITS} more" if len(edited) > _MOST_EDITS else ""
+    return f"no event shows a difference, although these were edited: {', '.join(edited[:_MOST_EDITS])}{more}"
+
+
 def notes(result: BaseResult) -> Iterator[str]:
     """Yield notes on the reliability of the numbers."""
     if not result.complete:
@@ -97,6 +108,8 @@ def notes(result: BaseResult) -> Iterator[str]:
     for destination, patterns in result.tally.ignored.items():
         for path, count in sorted(patterns.items(), key=lambda item: -item[1])[:5]:
             yield f"{destination}: {path} is not compared ({count:,} events differ there)"
+    if result.edited is not None and not result.groups and result.complete:
+        yield _without_difference(result.edited)
     if result.sourceless:
         yield source_text(result.sourceless, result.source_rules)
     yield from result.unchecked

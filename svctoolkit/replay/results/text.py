@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from svctoolkit.replay.tally.differences import KINDS, LOST, PAYLOAD, STATUSES
 from svctoolkit.replay.tally.exposure import KIND_WORDS
@@ -68,7 +68,7 @@ def _describe(group: Group) -> str:
     if group.kind == "lossy":
         return _describe_loss(group, events)
     if group.personal:
-        kinds = " and ".join(KIND_WORDS[kind] for kind in group.personal)
+        kinds = enumerate_words([KIND_WORDS[kind] for kind in group.personal])
         most = max(group.personal.values())
         share = f"{most:,} of {events}" if most < group.count else events
         return f"{group.path or group.kind}: plain {kinds} in {share}"
@@ -126,6 +126,12 @@ def example_line(example: Example) -> str:
     if not example.before:
         return f"{example.place}  {example.after}"
     return f"{example.place}  {example.before}" + (f" -> {example.after}" if example.after else " removed")
+
+
+def enumerate_words(words: Sequence[str]) -> str:
+    """Return `a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def plural_s(count: int) -> str:

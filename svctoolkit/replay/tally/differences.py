@@ -115,7 +115,7 @@ def difference(before: Outcome, after: Outcome) -> Difference:
         return _same_status(before, after)
     if after.status == "failed":
         return Difference("newly failing")
-    if before.status == "failed" and after.status in ("dropped", "filtered"):
+    if before.status == "failed" and after.status in ("dropped", "filtered", "off"):
         return Difference("changed", (Change("fate", before.status, after.status),))
     if before.status == "failed":
         return Difference("no longer failing")

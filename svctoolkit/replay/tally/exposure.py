@@ -19,7 +19,7 @@ KIND_WORDS: Final[Mapping[str, str]] = {
     "phone": "telephone numbers",
     "name": "names",
     "date": "dates of birth",
-    "text": "addresses and other personal details",
+    "text": "personal details such as postal addresses",
     "ip": "IP addresses",
     "place": "coordinates",
 }
