@@ -116,6 +116,18 @@ def test_failing_tests_are_reported_and_nothing_is_changed(shop: Path) -> None:
     assert "Traceback (most recent call last)" not in red.stderr + broken.stderr
 
 
+def test_tests_without_a_workspace_from_a_file_are_named_as_such(shop: Path) -> None:
+    """Such as unit tests of a client: there is user code next to them, but they do not use it."""
+    folder = shop / "unit"
+    folder.mkdir()
+    (folder / "test_sum.py").write_text("def test_sum():\n    assert 1 + 1 == 2\n")
+
+    done = mutate(shop, "unit")
+
+    assert done.returncode == 5
+    assert "the tests load no workspace from a file, and no suite is next to them" in done.stderr
+
+
 HANGS = """\
 import itertools
 from svctoolkit import Workspace

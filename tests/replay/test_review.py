@@ -219,3 +219,25 @@ def test_the_documented_workflow_works(project: Path) -> None:
     assert "### Replay: ✅" in (project / "summary.md").read_text()
     assert json.dumps(steps).count("summary.md") == 2
     assert [(project / step["with"]["path"]).exists() for step in steps if "path" in step.get("with", {})] == [True]
+
+
+@pytest.mark.parametrize(
+    ("command", "example"),
+    [
+        ("replay e.ndjson --workspace w.yaml", "failed>1% or lost>0"),
+        ("replay e.ndjson --workspace w.yaml --before w.yaml", "changed>1% or new_failures>0"),
+        ("lost e.ndjson --to mp", "lost>1% or refused>0"),
+    ],
+)
+def test_a_condition_that_cannot_be_read_gets_an_example_for_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, example: str
+) -> None:
+    """With words that this command has."""
+    monkeypatch.chdir(tmp_path)
+    Path("e.ndjson").write_text('{"type": "track", "event": "E", "userId": "u1"}\n')
+    Path("w.yaml").write_text(
+        "destinations: {mp: {type: MP, config: {token: t}}}\nsources: {web: {destinations: [mp]}}\n"
+    )
+
+    assert main([*command.split(), "--fail-on", "lost>some"]) == 4
+    assert f"'lost>some' is not a condition. Example: {example}" in capsys.readouterr().err

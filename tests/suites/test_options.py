@@ -134,6 +134,10 @@ def test_record_skips_bad_lines_and_keeps_failures(folder: Path, capsys: pytest.
     assert "ValueError: no" in recorded
     assert main(["run", "r.suite.yaml"]) == 0
 
+    (folder / "workspace.yaml").unlink()
+    assert main(["record", "events.ndjson", "-o", "other.suite.yaml"]) == 4
+    assert "no workspace.yaml in the current folder; give --workspace FILE" in capsys.readouterr().err
+
 
 def test_unused_parts_of_a_suite_are_reported(run: Callable[..., tuple[int, str, str]], folder: Path) -> None:
     """Ignored paths that do not exist and answers that no scenario uses; only after a complete run."""

@@ -141,8 +141,12 @@ def _judge_by_pytest(args: argparse.Namespace) -> tuple[Project, Result] | Exit:
 
 def _nothing(args: argparse.Namespace) -> Exit:
     """Report that there is no change, and return the exit code."""
-    since = f"nothing that can be changed differs from {args.since}"
-    _terminal.err(since if args.since else "nothing to change: no user code, settings or connections")
+    if args.since:
+        _terminal.err(f"nothing that can be changed differs from {args.since}")
+    elif args.runner == "pytest":
+        _terminal.err("nothing to change: the tests load no workspace from a file, and no suite is next to them")
+    else:
+        _terminal.err("nothing to change: no user code, settings or connections")
     return Exit.OK if args.since else Exit.NOTHING
 
 

@@ -49,6 +49,8 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError(f"-o {args.output}: the file exists; --force overwrites it")
     if not _writable(output):
         raise UsageError(f"-o {args.output}: the folder is not writable")
+    if args.workspace == "workspace.yaml" and not Path(args.workspace).exists():
+        raise UsageError("no workspace.yaml in the current folder; give --workspace FILE")
     workspace = Workspace.load(Path(args.workspace))
     if not workspace.sources:
         raise UsageError(f"{args.workspace} has no source; add one to send events")

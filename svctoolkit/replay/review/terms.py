@@ -100,7 +100,9 @@ class Conditions:
     def _term(self, text: str) -> _Term:
         match = _TERM.fullmatch(text)
         if match is None:
-            raise ConfigError(f"{text.strip()!r} is not a condition. Example: changed>1% or new_failures>0")
+            usual = ("changed", "new_failures", "failed", "lost", "refused")
+            first, second, *_ = (word for word in usual if word in self._words)
+            raise ConfigError(f"{text.strip()!r} is not a condition. Example: {first}>1% or {second}>0")
         word, words = match[1].replace("-", "_"), [*self._words, REJECTED, *self._amounts]
         if word not in words and word in AMOUNTS[True]:
             raise ConfigError(f"{match[1]!r} needs prices{' and an earlier side' * (word == COST_CHANGE)}")
