@@ -2,11 +2,13 @@
 
 It is compared with a script for node that reads the same file, runs the same code, and makes the same payloads. Each
 run is a new process; `per core` is by the CPU time of all processes, including their start. `--events` sets the number.
+`gzip, as of an SDK` has the members that SDKs add, in a compressed file; its script for node writes the bodies.
 Destinations share the transformation; each makes a request for every event, except those that batch them.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 import sys
@@ -30,6 +32,17 @@ lines.on('line', (line) => {{
   const event = transformEvent(JSON.parse(line));
   size += JSON.stringify({{ method: 'POST', endpoint: 'https://hook.example/in', body: {{ JSON: event }} }}).length;
 }});
+"""
+NODE_GZIP = f"""
+{JAVASCRIPT.replace("export ", "")}
+const fs = require('fs'), [file, out] = process.argv.slice(1), to = fs.openSync(out, 'w');
+const text = fs.createReadStream(file).pipe(require('zlib').createGunzip());
+let bodies = '', count = 0;
+const write = () => {{ fs.writeSync(to, bodies); bodies = '' }};
+require('readline').createInterface({{ input: text }}).on('line', (line) => {{
+  bodies += JSON.stringify(transformEvent(JSON.parse(line))) + '\\n';
+  if (++count % 200 === 0) write();
+}}).on('close', write);
 """
 _HUBSPOT = {
     "hubspotEvents": [
@@ -68,6 +81,7 @@ def run(options: Options) -> Iterator[Figure]:
         yield Figure("1 process", rate(one, count), "events/s", script, node and count / node.wall, note)
         yield Figure("1 process, per core", per_core(one, count), "events/s", script, node and count / node.cpu, note)
         yield from steps("1 process", one[1], count, *STEPS)
+        yield _of_sdk(folder, count)
         three = task(file, destinations=3)
         yield Figure("3 destinations, per core", per_core(three, count), "events/s", "one", per_core(one, count))
         yield from steps("3 destinations", three[1], count, *STEPS)
@@ -81,6 +95,28 @@ def run(options: Options) -> Iterator[Figure]:
         yield Figure("2 processes, per core", per_core(two, count), "events/s", "1 process", per_core(one, count))
         yield _with_dask(file, count, rate(two, count))
         yield Figure(f"largest process, {count:,} events", one[0].peak, "MiB", f"{count // 2:,} events", small[0].peak)
+
+
+def _of_sdk(folder: Path, count: int) -> Figure:
+    plain, file = written(folder / "sdk.ndjson", count, _add_members), folder / "sdk.ndjson.gz"
+    file.write_bytes(gzip.compress(plain.read_bytes(), 6))
+    there = shutil.which("node") is not None
+    # in turns, because the speed of a machine that does something else changes
+    ours, theirs = [], []
+    for _ in range(3):
+        ours.append(per_core(task(file), count))
+        if there:
+            theirs.append(count / spent(["node", "-e", NODE_GZIP, str(file), str(folder / "bodies")]).cpu)
+    note = "" if there else "node is not installed"
+    return Figure(
+        "gzip, as of an SDK, per core", max(ours), "events/s", "a script for node", max(theirs, default=None), note
+    )
+
+
+def _add_members(_number: int, line: str) -> str:
+    """Return the event with an empty object, a null and `integrations`: most events have them."""
+    added = '"channel": "web", "integrations": {"All": true}, "context": {"campaign": {}, "screen": null, '
+    return line.replace('"context": {', added, 1)
 
 
 def _with_dask(file: Path, count: int, beside: float) -> Figure:
