@@ -51,7 +51,8 @@ _OF_THINGS = frozenset({"name", "state", "handle"})
 _PUNCTUATION = re.compile(r"[^a-z0-9]")
 
 _ADDRESS = re.compile(r"[^\s<>\"',;:()\[\]{}=&?/]+")  # a run of characters that may contain e-mail addresses
-_TOP_LEVEL = re.compile(r"\.[A-Za-z]{2,}")
+# The end of `logo@2x.png` is not a domain.
+_TOP_LEVEL = re.compile(r"\.(?!(?:avif|css|gif|html?|ico|jpe?g|js|json|pdf|png|svg|webp)(?![A-Za-z]))[A-Za-z]{2,}")
 _IP = re.compile(
     r"(?:(?<![\w./])|(?<=//))(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)"  # not the version in `Chrome/126.0.0.0`
     r"|(?<![\w:.])(?:(?:[0-9A-Fa-f]{1,4}:){4,7}(?::?[0-9A-Fa-f]{1,4}){1,4}"
@@ -64,6 +65,18 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _NAMED_PHONE = re.compile(r"(?<![\w./-])[+(]?\d[\d ()./-]{5,18}\d(?![\w-]|\.\d)")
 # What else has digits and separators: a day with its hour, an IP address, a decimal number.
 _NOT_PHONE = re.compile(r"\d{4}-\d{2}-\d{2}( \d\d)?|(?:\d{1,3}\.){3}\d{1,3}|(?:0|[1-9]\d*)\.\d+")
+# What else has many digits and separators, if neither a member nor a prefix says that it is a telephone number.
+_DAY = r"(?:(?:19|20)\d\d[./-][01]?\d[./-][0-3]?\d|[0-3]?\d[./-][0-3]?\d[./-](?:19|20)\d\d)"
+_OTHER_NUMBERS = re.compile(
+    rf"{_DAY}(?:[ ./-]+{_DAY})?(?: \d\d(?:\.\d\d){{0,2}})?"
+    r"|(?:19|20)\d{2}[01]\d[0-3]\d[ .-]\d{4,6}|(?:19|20)\d\d-[01]\d[0-3]\d-\d+"  # compact times, numbers of orders
+    r"|\d+(?:\.\d+)*\.\d\.\d+(?:[.-]\d+)*"  # versions
+    r"|97[89][ -]?(?:\d[ -]?){9}\d"  # ISBN
+    r"|\d{1,2}(?: \d{3}){2,}|\d{5,}-\d{5,}|\d{5}-\d{4}|\d{4}(?:[ -]\d{4}){2}"  # amounts, ranges, ZIP+4, orders
+    r"|[1-9]\d?(?: \d{1,2})+|000\d*"
+)
+_MOST_DIGITS = 15  # E.164
+_MOST_ENCODINGS = 4  # of an address in an address in an address
 _FEWEST_DIGITS = 7  # of a telephone number
 _FEWEST_OF_NUMBER = 10  # of one without prefix and separators, such as 4915112345678, if a member says what it is
 # The same for JSON that is searched as bytes, see `lines_with`.
@@ -148,7 +161,7 @@ def replace_in_text(text: str, substitute: Substitute) -> str:
 
 def may_be_personal(text: str, name: str, owner: str) -> bool:
     """Whether the value of a member may have an e-mail address or a telephone number, or its name says so."""
-    if "@" in text or "%40" in text or "%2540" in text or "%2B" in text or kind_of(name, owner):
+    if "@" in text or "%40" in text or "%25" in text or "%2B" in text or kind_of(name, owner):
         return True
     return len(text) > 8 and _PHONE.search(text) is not None
 
@@ -214,9 +227,10 @@ def lines_with(kinds: Collection[str], text: bytes, ends: Sequence[int] = ()) ->
         lines.find("email", b"@")
         if b"%" in text:
             lines.find("email", b"%40")
-            lines.find("email", b"%2540")
-    if "phone" in kinds and b"%2B" in text:
+            lines.find("email", b"%25")
+    if "phone" in kinds and b"%2" in text:
         lines.find("phone", b"%2B")
+        lines.find("phone", b"%25")
     if "phone" in kinds or "card" in kinds:
         classes = text.translate(_CLASSES)
         for kind in ("phone", "card"):
@@ -315,6 +329,8 @@ def is_phone(text: str, *, named: bool = False) -> bool:
         return False
     if text.startswith(("+", "(")):
         return True
+    if not named and (digits > _MOST_DIGITS or _OTHER_NUMBERS.fullmatch(text)):
+        return False
     if named:
         return text.startswith("0") or not text.isdigit() or digits >= _FEWEST_OF_NUMBER
     if text.isdigit():  # `0170...` and `0049...`, but not `0000012345`
@@ -337,9 +353,16 @@ def plain_data(value: str | float, name: str, owner: str) -> dict[Kind, set[str]
 
     if not isinstance(value, bool) and not is_hash(str(value).strip()):
         # An address in a parameter of an address is encoded twice.
-        plain = value.replace("%2540", "%40").replace("%2B", "+") if isinstance(value, str) and "%2" in value else value
+        plain = _decoded(value) if isinstance(value, str) and "%2" in value else value
         replace(plain, collect, name, owner)
     return found
+
+
+def _decoded(text: str) -> str:
+    """Return a text without percent-encodings; those of an address in a parameter of an address are encoded twice."""
+    for _ in range(_MOST_ENCODINGS):
+        text = text.replace("%25", "%")
+    return text.replace("%2B", "+").replace("%20", " ")
 
 
 def _is_plain(value: str | float, kind: Kind, *, named: bool) -> bool:

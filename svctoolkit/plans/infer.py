@@ -20,20 +20,28 @@ from svctoolkit.plans.schema.formats import FORMATS
 
 #: with fewer events of one name, nothing is guessed
 LEAST_EVENTS: Final = 5
-_MOST_VALUES: Final = 10  # values of an enum; each must occur several times
+_MOST_VALUES: Final = 10  # values of an enum
 _TRACKED_VALUES: Final = 50
-_REPEATED: Final = 5
+_REPEATED: Final = 3  # of each value: with values that occur once, there are others that have not occurred yet
+_LEAST_VALUES: Final = 20  # of a property with an enum
 _LEVELS: Final = 3
 _FORMATS: Final = ("date-time", "date", "uuid", "email", "ipv4")
 _LONGEST_NAME: Final = 64
 _RARE: Final = 0.02  # a type of a smaller share of the values is a mistake of few events,
 _ENOUGH: Final = 50  # if there are at least this many values
 _LONGEST_VALUE: Final = 40  # of an enum; longer ones, and those of four words, are free text
-#: Words in names of properties whose values users write themselves.
+#: Words in names of properties of which new values come every day: users write them, or they name single things.
 _FREE: Final = {
     *("body", "comment", "description", "keyword", "keywords", "message", "note", "notes", "q", "query", "search"),
-    *("term", "text", "url"),
+    *("term", "text", "url", "uri", "href", "link", "path", "pathname", "referrer", "referer", "host", "hostname"),
+    *("title", "file", "filename", "slug", "name", "label", "author", "customer", "user", "agent", "id", "ids", "uuid"),
+    *("guid", "key", "hash", "sku", "ean", "gtin", "isbn", "asin", "barcode", "coupon", "voucher", "promo", "token"),
+    *("version", "build", "utm", "session", "campaign", "coordinates", "location", "date", "time", "day"),
 }
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+#: Values with the form of a path or address, number, version or hash are never a complete set.
+_OPEN_FORM: Final = re.compile(r".*/.*|[-+]?\d[\d.,:_ -]*|v?\d+(\.\d+)+.*|[0-9a-fA-F-]{16,}", re.S)
+_TWO_NAMES: Final = re.compile(r"[A-Z][a-z]+ [A-Z][a-z'-]+")  # perhaps those of a person
 
 
 @dataclass(slots=True)
@@ -90,7 +98,11 @@ class _Values:
 
     # Any: JSON
     def config(self, name: str) -> dict[str, Any]:
-        """Return what all values have in common, if they are strings; never values of people or free text."""
+        """Return what all values have in common, if they are strings.
+
+        An enum rejects all other values, so it needs a set that looks complete: never values of people, free text,
+        ids, paths or versions.
+        """
         if set(self.type_names) - {"null"} != {"string"}:
             return {}
         texts = self.types["string"]
@@ -99,10 +111,11 @@ class _Values:
             return {"format": fitting[0]}
         if any("{{" in text or storable(text) != text for text in self.texts):  # a variable, or not possible in YAML
             return {}
-        if kind_of(name, "properties") or any(map(_is_free_text, self.texts)) or _FREE & set(_slug(name).split("_")):
+        words = {word.lower() for word in _WORDS.findall(name)}
+        if kind_of(name, "properties") or any(map(_is_open, self.texts)) or _FREE & words:
             return {}
-        few = len(self.texts) <= min(_MOST_VALUES, texts // _REPEATED)
-        return {"enum": sorted(self.texts)} if few and "null" not in self.types and self.texts else {}
+        few = 1 < len(self.texts) <= _MOST_VALUES and min(self.texts.values()) >= _REPEATED
+        return {"enum": sorted(self.texts)} if few and texts >= _LEAST_VALUES and "null" not in self.types else {}
 
 
 def _type(value: Any) -> str:
@@ -231,9 +244,11 @@ def _is_name(name: Any) -> bool:
     return isinstance(name, str) and 1 <= len(name) <= _LONGEST_NAME and "{{" not in name and storable(name) == name
 
 
-def _is_free_text(text: str) -> bool:
-    """Whether a value may be written by a person, or be about one."""
-    return len(text) > _LONGEST_VALUE or len(text.split()) > 3 or replace_in_text(text, mask) != text
+def _is_open(text: str) -> bool:
+    """Whether other values are to be expected: it may be written by a person, be about one, or name a single thing."""
+    has_form = _OPEN_FORM.fullmatch(text) or _TWO_NAMES.fullmatch(text)
+    is_long = len(text) > _LONGEST_VALUE or len(text.split()) > 3
+    return is_long or has_form is not None or replace_in_text(text, mask) != text
 
 
 def _numbers(values: _Values) -> str:

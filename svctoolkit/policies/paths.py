@@ -70,7 +70,7 @@ def emails_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, str, str, st
         if type(step) is str and ("@" in step or "%40" in step):
             yield path, "", "", step
         if kind is str:
-            if "@" in inner or "%40" in inner or "%2540" in inner or (inner[:1] in _OPENING and "\\" in inner):
+            if "@" in inner or "%40" in inner or "%25" in inner or (inner[:1] in _OPENING and "\\" in inner):
                 yield from _emails_in_text(inner, (*path, step))
         elif kind not in LEAVES and inner:
             yield from emails_in(inner, (*path, step))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from hashlib import blake2b
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,9 +56,11 @@ _SCHEMA: Mapping[str, Json] = {
         "currency": {"type": "string"},
         "destinations": {
             "type": "object",
+            "minProperties": 1,
             "additionalProperties": {
                 "type": "object",
                 "additionalProperties": False,
+                "minProperties": 1,
                 "properties": {
                     **dict.fromkeys(MEASURES, _PRICE),
                     "limits": {
@@ -188,9 +190,26 @@ def _table(prices: Mapping[str, Any] | Path | str, workspace: Workspace) -> _Tab
             near = did_you_mean(key, workspace.destinations)
             where = document.where(["destinations", key], key=True) if document else ""
             raise ConfigError(f"prices of an unknown destination {key!r}.{near}", where=where)
+        for measure, price in data["destinations"][key].items():
+            if isinstance(price, list) and (flaw := _tier_flaw(price)):
+                path = ["destinations", key, measure]
+                raise ConfigError(f"{measure} of {key}: {flaw}", where=document.where(path) if document else "")
     table = _Table(data["destinations"])
     table.currency = data.get("currency", "")
     return table
+
+
+def _tier_flaw(tiers: Sequence[Mapping[str, float]]) -> str:
+    """Return what is wrong with tiers: without the last price, everything above would be free."""
+    *limited, last = tiers
+    bounds = [tier.get("up_to") for tier in limited]
+    if None in bounds:
+        return "only the last tier has no 'up_to'"
+    if "up_to" in last:
+        return f"above {last['up_to']:,} there is no price: add a last tier without 'up_to', such as {{price: 0}}"
+    if any(one >= other for one, other in pairwise(bound for bound in bounds if bound is not None)):
+        return "the 'up_to' of tiers must increase"
+    return ""
 
 
 class _Users:

@@ -197,6 +197,31 @@ def test_a_draft_has_no_mistakes_of_few_events_and_no_text_of_people(shop: Path)
     assert [word for word in ("enum", "jo.doe", "Jo", "shoes") if word in text] == []
 
 
+def test_a_draft_has_enums_only_of_sets_that_look_complete() -> None:
+    """An enum rejects every other value: the next page, person, order, release or file."""
+    open_sets = {
+        "path": ["/", "/cart"], "screen": ["/home/list", "Cart"], "title": ["Home", "Cart"], "userId": ["a", "b"],
+        "referrer": ["google", "bing"], "contact": ["Jo Doe", "Ann Lee"], "productSku": ["A", "B"],
+        "app": ["1.2.3", "1.2.4"],
+        "area": ["52.5,13.4", "48.1,11.5"], "etag": ["d41d8cd98f00b204", "d41d8cd98f00b205"], "utmSource": ["x", "y"],
+        "number": ["1", "2"], "fileName": ["a", "b"], "constant": ["ok"], "rare": ["a"],
+    }  # fmt: skip
+    closed = {"currency": ["EUR", "USD"], "sizeOfShoe": ["S", "M", "L"], "payment_method": ["card", "paypal"]}
+    events = [
+        {"type": "track", "event": "E", "properties": {k: v[n % len(v)] for k, v in (open_sets | closed).items()}}
+        for n in range(60)
+    ]
+    events[7]["properties"] = {"rare": "b"}
+    few = [{**event, "event": "Few"} for event in events[:12]]
+
+    drafted = infer([*events, *few]).files["properties.yaml"].splitlines()
+
+    assert {line.split("id: ")[1].split(",")[0] for line in drafted if "enum" in line} == {
+        "currency", "sizeofshoe", "payment_method",
+    }  # fmt: skip
+    assert len([line for line in drafted if 'name: "currency"' in line]) == 2  # of 12 values, others may follow
+
+
 @pytest.mark.parametrize("value", ["a: b", "NO", '"', "#x", "${{", "{{ .X }}", "ü\n", "\x00", "", "x" * 100])
 def test_a_draft_can_be_read_for_any_names(tmp_path: Path, value: str) -> None:
     """Names, values and keys that YAML or rudder-cli could misread."""

@@ -66,12 +66,26 @@ def test_an_export_is_a_seed(tmp_path: Path, name: str) -> None:
     assert not any(of["new_tables"] for of in one.facts().values())
 
 
+def test_types_have_the_spellings_of_databases(tmp_path: Path) -> None:
+    """ClickHouse wraps types, and DuckDB has integers of more sizes."""
+    rows = "table_name,column_name,data_type\npaid,a,Nullable(Int64)\npaid,b,LowCardinality(Nullable(String))\n"
+    warehouse = Warehouse("CLICKHOUSE", name="shop")
+    warehouse.seed(written(tmp_path, f"{rows}paid,c,HUGEINT\n", "columns.csv"))
+
+    assert warehouse.types()["paid"] == {"a": "int", "b": "string", "c": "int"}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("columns.csv", "a,b\n1,2\n", "has no column 'table_name'. Expected the columns of information_schema"),
         ("columns.csv", "table_name,column_name,data_type\n", "has no columns of tables"),
         ("columns.csv", COLUMNS.replace("shop,", "third,"), "has no schema 'SHOP', only other, third"),
+        (
+            "columns.csv",
+            "table_name,column_name,data_type\npaid,total,money\n",
+            "has no column of a type that RudderStack writes, only money",
+        ),
         ("columns.json", "{", "cannot be read"),
         ("columns.duckdb", "no database", "cannot be used"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from svctoolkit.warehouse.providers import Provider
 
 #: What warehouses call the types of columns in `information_schema`, by warehouse-neutral type.
 _ALIASES: Final[Mapping[str, str]] = {
-    "int": "int integer int2 int4 int8 int64 bigint smallint number long",
+    "int": "int integer int2 int4 int8 int64 bigint smallint tinyint hugeint number long",
     "float": "float float4 float8 float64 double decimal numeric real",
     "boolean": "boolean bool bit uint8",
     "datetime": "timestamp timestamptz timestamp_tz timestamp_ntz timestamp_ltz datetime datetime2 datetimeoffset",
@@ -22,6 +23,7 @@ _ALIASES: Final[Mapping[str, str]] = {
     "json": "json jsonb variant super",
 }
 _KINDS: Final = {alias: kind for kind, aliases in _ALIASES.items() for alias in aliases.split()}
+_WRAPPED: Final = re.compile(r"(?:nullable|lowcardinality)\((.*)\)")  # ClickHouse's
 _FILES: Final = {".csv": "read_csv_auto", ".json": "read_json_auto", ".ndjson": "read_json_auto",
                  ".parquet": "read_parquet"}  # fmt: skip
 _WANTED: Final = ("table_name", "column_name", "data_type")
@@ -48,6 +50,9 @@ def columns_of(path: Path, provider: Provider, schema: str) -> Schema:
         kind = _kind(row, provider)
         if kind and str(row.get("table_schema") or "").lower() in schemas:
             columns.setdefault(name(row["table_name"]), {})[name(row["column_name"])] = kind
+    if not columns and rows:
+        types = ", ".join(sorted({str(row["data_type"]) for row in rows}))
+        raise ConfigError(f"has no column of a type that RudderStack writes, only {types}", where=str(path))
     if not columns:
         raise ConfigError("has no columns of tables", where=str(path))
     return columns
@@ -88,6 +93,8 @@ def _kind(row: Mapping[str, Json], provider: Provider) -> str:
         exact = [kind for kind, type in provider.column_types.items() if type.lower() == written]
         if exact:
             return exact[0]
+    while wrapped := _WRAPPED.fullmatch(written):
+        written = wrapped[1]
     base = written.partition("(")[0].split()
     kind = _KINDS.get(base[0] if base else "", "")
     if kind == "json" and provider.json_type != "json" and provider.event_type != "json":
