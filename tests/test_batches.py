@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from svctoolkit import CATALOGUE
-from svctoolkit.destinations import Delivery, DestinationType, JobOutcome, Merge, Outcome, Payload, Reply, Settings
+from svctoolkit.destinations import (
+    Batch,
+    Context,
+    Delivery,
+    DestinationType,
+    JobOutcome,
+    MappedJob,
+    Merge,
+    Outcome,
+    Payload,
+    Reply,
+    Settings,
+)
 from svctoolkit.events import Event
 from svctoolkit.mapping import Misfit
 
@@ -56,6 +68,23 @@ def shapes(destination: DestinationType, given_jobs: Sequence[Job]) -> list[tupl
         (list(batch.jobs), batch.error or [payload["body"]["JSON"] for payload in batch.payloads])
         for batch in destination.batches(given_jobs)
     ]
+
+
+def test_a_batch_function_is_asked_about_a_single_event() -> None:
+    """It sees each event of a replay that only counts, unless it is registered as one that refuses none."""
+    own, asked = harbor(), list[Any]()
+
+    def batch(mapped: Sequence[MappedJob], settings: HarborSettings) -> Iterator[Batch]:
+        asked.extend(job.id for job in mapped)
+        yield from (Batch((job.id,), payloads=()) for job in mapped)  # nothing is sent
+
+    def sends() -> bool:
+        return own.prepare({"key": "k"}).sends_alone({"type": "track", "event": "A"}, Context())
+
+    own.batch(batch)
+    assert (sends(), len(asked)) == (False, 1)
+    own.batch(batch, may_refuse=False)
+    assert (sends(), len(asked)) == (True, 1)
 
 
 def test_without_a_declaration_each_job_has_its_own_requests() -> None:

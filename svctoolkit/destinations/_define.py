@@ -32,10 +32,6 @@ _MAX_MAPPINGS = 256
 _KEY = msgspec.msgpack.Encoder()
 
 
-def _never(_settings: Settings) -> bool:
-    return False
-
-
 class DestinationType(Displayed):
     """A destination type of the catalogue: its settings, and what it sends for each event type.
 
@@ -77,7 +73,7 @@ class DestinationType(Displayed):
         self._merges = tuple(merges)
         self._decided_by = tuple(decided_by)
         self._batching: Batching | None = None
-        self._batching_may_refuse: MayRefuse = _never
+        self._batching_may_refuse: MayRefuse | bool = False  # merging never refuses
         self._mappings: dict[bytes, DestinationMapping | tuple[Problem, ...]] = {}
         self._judge: Judge | None = None
         self._batch_answer: BatchAnswer | None = None
@@ -166,10 +162,11 @@ class DestinationType(Displayed):
             raise InvalidConfig(mapping)
         return mapping
 
-    def batch(self, function: Batching, *, may_refuse: MayRefuse = _never) -> Batching:
+    def batch(self, function: Batching, *, may_refuse: MayRefuse | bool = True) -> Batching:
         """Register the function that groups the jobs of one configuration into requests, for rules beyond `Merge`.
 
-        `may_refuse(settings)`: whether it may refuse a job that its mapping has accepted, even if it is the only job.
+        `may_refuse`, or `may_refuse(settings)`: whether it may refuse, or not send, a job that its mapping has accepted
+        and that is alone. If not, a replay that only counts asks the mapping, which takes less time.
         """
         self._batching, self._batching_may_refuse = function, may_refuse
         self._mappings.clear()

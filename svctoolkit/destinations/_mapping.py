@@ -48,7 +48,7 @@ class DestinationMapping:
         handlers: Mapping[str, Handler],
         settings: Settings | DynamicSettings,
         batching: Batching,
-        batching_may_refuse: MayRefuse,
+        batching_may_refuse: MayRefuse | bool,
         takes: str,
         decided_by: Collection[str],
     ) -> None:
@@ -56,7 +56,8 @@ class DestinationMapping:
         self.settings = settings.settings if isinstance(settings, DynamicSettings) else settings
         self._dynamic = settings if isinstance(settings, DynamicSettings) else None
         self._handlers = handlers
-        self._batching_decides = self._dynamic is not None or batching_may_refuse(self.settings)
+        refuses = batching_may_refuse if isinstance(batching_may_refuse, bool) else batching_may_refuse(self.settings)
+        self._batching_decides = self._dynamic is not None or refuses
         self._unsupported: dict[str, Refusal] = {}
 
     def __repr__(self) -> str:

@@ -107,7 +107,7 @@ destination = DestinationType(
 )
 
 API = Endpoint(by_setting("residency_server", _HOSTS), JSON)
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 destination.deletes_with(deletion)
 
 _MAP = {"global_user_id": "userId", "user_id": "previousId"}

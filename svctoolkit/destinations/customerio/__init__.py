@@ -96,7 +96,7 @@ destination = DestinationType(
 )
 
 API = Endpoint(by_setting("datacenter", _HOSTS), basic("site_id", "api_key"))
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 
 
 WHO = first(USER_ID, EMAIL_OR_EXTERNAL_ID)

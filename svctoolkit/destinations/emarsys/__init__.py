@@ -172,7 +172,7 @@ def _send(
     return API.post(settings, place, {"eventType": kind, "destinationPayload": body}, headers={"X-WSSE": sign})
 
 
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 destination.deletes_with(deletion)
 destination.judge(judge)
 destination.answer_batch(answer_batch)

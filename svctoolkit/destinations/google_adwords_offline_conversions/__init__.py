@@ -59,7 +59,7 @@ destination = DestinationType(
     ],
     needs=["account", "lookup"],
 )
-destination.batch(share)
+destination.batch(share, may_refuse=False)
 destination.judge(judge_google_ads)
 
 

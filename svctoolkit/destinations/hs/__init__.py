@@ -284,6 +284,6 @@ class _Account:
         return Payload(endpoint=_API + place, headers=self.headers, params=params, **body)
 
 
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 destination.judge(judge)
 destination.answer_batch(answer_batch)

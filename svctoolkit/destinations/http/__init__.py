@@ -36,7 +36,7 @@ destination = DestinationType(
         "either of them may arrive.",
     ],
 )
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 
 
 @destination.on()

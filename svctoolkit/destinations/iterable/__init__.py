@@ -77,7 +77,7 @@ destination = DestinationType(
 
 API = Endpoint(by_setting("data_center", _HOSTS), JSON, Header("api_key", "{api_key}"))
 DEVICES = Endpoint(by_setting("data_center", _HOSTS), JSON, Header("api_key", "{register_device_or_browser_api_key}"))
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 destination.deletes_with(deletion)
 
 

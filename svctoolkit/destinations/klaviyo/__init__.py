@@ -101,7 +101,7 @@ destination = DestinationType(
 )
 
 API = Endpoint(ADDRESS, *PARTS, Header("revision", lambda settings: _REVISIONS[settings.api_version or "v2"]))
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 
 PROFILE = Table(
     {

@@ -83,7 +83,7 @@ API = Endpoint(
     # Mailchimp accepts any user name.
     Header("Authorization", lambda settings: basic_auth("apiKey", settings.api_key.reveal())),
 )
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 
 
 @converter

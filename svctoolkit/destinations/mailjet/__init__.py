@@ -30,7 +30,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"ErrorMessage": "Too Many Requests", "StatusCode": 429}),
     ],
 )
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 
 CONTACT = Table(
     {

@@ -114,7 +114,7 @@ destination = DestinationType(
 )
 
 API = Endpoint(by_setting("data_residency", _HOSTS), JSON, body="json_array")
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 destination.deletes_with(deletion)
 
 

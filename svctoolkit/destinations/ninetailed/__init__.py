@@ -32,7 +32,7 @@ destination = DestinationType(
         Answer("rate limit", 429, {"message": "Too Many Requests", "error": True}),
     ],
 )
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 
 EVENT = Table(
     {

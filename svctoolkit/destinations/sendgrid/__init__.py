@@ -277,5 +277,5 @@ def _custom_fields(event: Event, settings: SendgridSettings, context: Context) -
     return {str(ids[name]): value for name, value in values.items() if name in ids and value is not None}
 
 
-destination.batch(batch)
+destination.batch(batch, may_refuse=False)
 destination.deletes_with(deletion)
