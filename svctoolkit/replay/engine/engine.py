@@ -203,7 +203,7 @@ class Engine:
             return False
         self.sum.tally.events += len(batch.records)
         for record in batch.records:
-            self.sum.flows.release(record.head, record.day)
+            self.sum.flows.release(record)
         if self.history is not None:
             with self.timer("history"):
                 self.history.add(*batch.heads, whole=lambda at: batch.records[at].event)

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from svctoolkit.json_types import Json
+from svctoolkit.replay.records.record import Record
 
 _Key: TypeAlias = tuple[str, ...]  # the name of the event is the second member
 _MOST: Final = 5_000  # counts; events of further names are counted as `…`
@@ -93,12 +93,15 @@ class FlowSum:
         """Count an event of a comparison, with its fate and the stage where it stopped on both sides."""
         self._shifts.count(source, event, destination, *before, *after, kind)
 
-    def release(self, event: Mapping[str, Json], day: str) -> None:
+    def release(self, record: Record) -> None:
         """Remember the first day of the app's version, if the event has both."""
-        context = event.get("context")
-        app = context.get("app") if isinstance(context, Mapping) else None
-        version = app.get("version") if isinstance(app, Mapping) else None
-        if day and version and isinstance(version, str) and day < self.releases.get(version, "9"):
+        context = record.head.get("context")
+        app = context.get("app") if isinstance(context, dict) else None
+        version = app.get("version") if isinstance(app, dict) else None
+        if not version or not isinstance(version, str):
+            return
+        day = record.day
+        if day and day < self.releases.get(version, "9"):
             self._first(version, day)
 
     def add(self, counts: Iterable[FlowCount], shifts: Iterable[ShiftCount], releases: Mapping[str, str]) -> None:
