@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -238,6 +241,37 @@ def test_events_without_names_are_required_by_their_type() -> None:
 
     assert said({"type": "identify", "userId": "u"}) == ["is missing"]
     assert said({"type": "track", "event": "identified"}) == []
+
+
+def test_an_error_in_a_kind_of_another_package_is_one_of_its_policy(tmp_path: Path) -> None:
+    """Not an internal error of the toolkit."""
+    package, about = tmp_path / "strict_kinds.py", tmp_path / "strict_kinds-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: strict-kinds\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[svctoolkit.policies]\nstrict = strict_kinds:kind\n")
+    package.write_text(
+        "from svctoolkit.policies import Finding, PolicyKind\n"
+        "def make(options):\n"
+        "    def check(event, arrivals):\n"
+        "        yield Finding('hook', '', 'is ' + event['properties']['query'])\n"
+        "    return check\n"
+        "kind = PolicyKind('strict', {'type': 'object'}, make)\n"
+    )
+    (tmp_path / "workspace.yaml").write_text(WORKSPACE.replace(", simulate: simulated", ""))
+    (tmp_path / "policies.yaml").write_text("policies: [{name: mine, strict: {}}]")
+    command = [sys.executable, "-m", "svctoolkit", "replay", "e.ndjson", "--policies", "policies.yaml"]
+    paths = os.pathsep.join([str(tmp_path), str(Path(__file__).parent.parent)])
+
+    def run(*events: dict[str, Any]) -> tuple[int, str]:
+        ndjson(tmp_path / "e.ndjson", list(events))
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stderr
+
+    assert run(*searches()) == (1, "svctoolkit: mine: 4 events at hook\n")
+    code, said = run(track("Search", user_id="u"))
+    assert (code, said.strip()) == (4, "svctoolkit: policy 'mine': its check failed: KeyError: 'query'")
 
 
 def test_no_two_policies_have_one_name() -> None:

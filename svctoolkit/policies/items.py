@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, ParamSpec
 
+from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.json_types import Json
-from svctoolkit.policies._contract import PolicyKind
+from svctoolkit.policies._contract import Check, Finding, PolicyKind, ScreenedCheck, WholeCheck
 from svctoolkit.policies.kinds import KINDS
 
+_Given = ParamSpec("_Given")
 _TEXT = {"type": "string", "minLength": 1}
 _ACCEPTED = {
     "type": "object",
@@ -35,6 +38,30 @@ class Flaw(NamedTuple):
 def kinds() -> dict[str, PolicyKind]:
     """Return the kinds by their names in a file."""
     return {name.replace("-", "_"): KINDS[name] for name in KINDS.names()}
+
+
+def make_check(kind: PolicyKind, options: Json, name: str) -> Check | ScreenedCheck | WholeCheck:
+    """Return the check of a policy. If it is of another package, an error of its code is one of this policy."""
+    check = kind.make(options)
+    if str(kind.make.__module__).startswith("svctoolkit."):
+        return check
+    if isinstance(check, ScreenedCheck):
+        return replace(check, check=_reported(check.check, name))
+    if isinstance(check, WholeCheck):
+        return replace(check, check=_reported(check.check, name))
+    return _reported(check, name)
+
+
+def _reported(check: Callable[_Given, Iterator[Finding]], name: str) -> Callable[_Given, Iterator[Finding]]:
+    def checked(*given: _Given.args, **named: _Given.kwargs) -> Iterator[Finding]:
+        try:
+            yield from check(*given, **named)
+        except ToolkitError:
+            raise
+        except Exception as error:
+            raise ConfigError(f"policy {name!r}: its check failed: {type(error).__name__}: {error}") from error
+
+    return checked
 
 
 # Any: policies as written in a file

@@ -15,7 +15,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Check, Finding, Proof, Reach, ScreenedCheck, Whole, WholeCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.breach import PolicyBreach, Severity
-from svctoolkit.policies.items import Flaw, kinds, names_of, odd_keys, schema
+from svctoolkit.policies.items import Flaw, kinds, make_check, names_of, odd_keys, schema
 from svctoolkit.policies.paths import ends_with
 from svctoolkit.policies.tables import EVENT_COLUMNS, reads_of
 
@@ -331,7 +331,7 @@ def _policy(item: Mapping[str, Any], name: str, where: str = "") -> _Policy:
     return _Policy(
         name=name,
         kind=kind,
-        check=of_kind[kind].make(item[kind]),
+        check=make_check(of_kind[kind], item[kind], name),
         severity=item.get("severity", "error"),
         owner=item.get("owner", ""),
         accepted=[_accepted(entry) for entry in item.get("accepted", ())],
