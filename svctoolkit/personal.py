@@ -329,13 +329,13 @@ def is_phone(text: str, *, named: bool = False) -> bool:
         return False
     if text.startswith(("+", "(")):
         return True
-    if not named and (digits > _MOST_DIGITS or _OTHER_NUMBERS.fullmatch(text)):
-        return False
     if named:
         return text.startswith("0") or not text.isdigit() or digits >= _FEWEST_OF_NUMBER
     if text.isdigit():  # `0170...` and `0049...`, but not `0000012345`
-        return text.startswith("0") and digits >= (12 if text[1] == "0" else 10)
-    return text.startswith("0") or digits > 8
+        has_form = text.startswith("0") and digits >= (12 if text[1] == "0" else 10)
+    else:
+        has_form = text.startswith("0") or digits > 8
+    return has_form and digits <= _MOST_DIGITS and not _OTHER_NUMBERS.fullmatch(text)
 
 
 def plain_data(value: str | float, name: str, owner: str) -> dict[Kind, set[str]]:

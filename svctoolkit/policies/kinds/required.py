@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit.errors import did_you_mean
-from svctoolkit.events import Event
+from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
 from svctoolkit.policies.arrivals import Arrival, Sent
@@ -21,9 +21,10 @@ def make(options: Json) -> ScreenedCheck:
     name = options.get("event")
     at = {key: [*map(without_indexes, places)] for key, places in options["at"].items()}
 
+    is_type = name in EVENT_TYPES and name != "track"
+
     def is_meant(event: Mapping[str, Json]) -> bool:
-        of = Event(event)
-        return name is None or of.name == name or (of.type == name and name != "track")
+        return name is None or Event(event).name == name or (is_type and Event(event).type == name)
 
     def check(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         if not is_meant(event):
