@@ -17,7 +17,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.events import track
 from svctoolkit.replay import Comparison, compare, replay
 from svctoolkit.results.changes import Change
-from tests.replay.shops import ndjson, shop
+from tests.replay.shops import ndjson, order, orders, shop
 
 
 def views(share: float, count: int = 1000) -> list[dict[str, Any]]:
@@ -338,3 +338,35 @@ def test_a_policy_that_holds_for_a_sample_is_not_decided(tmp_path: Path, capsys:
     (breach,) = result.breaches("failed>50%")
     assert (breach.condition, breach.needs) == ("no_personal", 1.0)
     assert "not sure: no breach in " in breach.text
+
+
+def test_accepted_texts_and_numbers_are_those_of_all_events(tmp_path: Path) -> None:
+    """A list that was just written accepts the run that wrote it: a pattern is about all values, not the first ones."""
+    labels = [f"n-{number:04}" for number in range(60)] + ["n-7", "n-12345678", "n-12.5"]
+    events = [order(number, label=label) for number, label in enumerate(labels)]
+    file = tmp_path / "accepted.yaml"
+
+    compare(events, shop(keep), shop(relabelled)).write_accepted(file, reason="reviewed")
+    accepted = compare(events, shop(keep), shop(relabelled), accept=file)
+    other = compare([order(1, label="m-0001")], shop(keep), shop(relabelled), accept=file)
+
+    assert (accepted.different, accepted.kinds["accepted"]) == (0, len(events))
+    assert other.different == 1
+    (entry,) = yamlfile.load(file).data["accepted"]
+    assert entry["pattern"] == r"label\ n\-[\d\.]{1,8}\ EUR"
+
+
+def relabelled(event: dict[str, Any]) -> dict[str, Any]:
+    event["properties"]["label"] = f"label {event['properties']['label']} EUR"
+    return event
+
+
+def test_a_check_of_few_of_many_records_fails(tmp_path: Path) -> None:
+    """Most of the file is not events: that the rest is as before says nothing."""
+    file = ndjson(tmp_path / "events.ndjson", orders(2))
+    file.write_text(file.read_text() + "no event\n" * 3)
+    result = compare(file, shop(keep), shop(keep))
+
+    text = "3 of 5 records are not events. To check only the others, add a condition: rejected>99%"
+    assert [tuple(breach)[:2] for breach in result.breaches("any")] == [("input", text)]
+    assert result.breaches("any or rejected>99%") == []

@@ -15,7 +15,7 @@ from svctoolkit.policies import Policies
 from svctoolkit.replay.records.record import Reject
 from svctoolkit.replay.results.again import Again
 from svctoolkit.replay.results.as_json import as_json
-from svctoolkit.replay.results.gates import policy_breaches, undecided_policies, unreliable
+from svctoolkit.replay.results.gates import mostly_rejected, policy_breaches, undecided_policies, unreliable
 from svctoolkit.replay.results.group_contrasts import KINDS as EXPLAINED
 from svctoolkit.replay.results.group_contrasts import Contrasts, GroupContrast
 from svctoolkit.replay.results.groups import Groups
@@ -260,6 +260,8 @@ class BaseResult(Displayed, PageOut, ArrowOut):
         if not conditions.strip():
             return []
         doubts = [*unreliable(self.unread, self.exceeded, self.sourceless, self.source_rules)]
+        if "rejected" not in conditions:
+            doubts += mostly_rejected(tally)
         doubts += undecided_policies(self.tally, self.policies, self.sample)
         return [*self.policy_breaches, *doubts, *given.breaches(tally, self.sample, amounts)]
 

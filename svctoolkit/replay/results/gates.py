@@ -24,6 +24,13 @@ def unreliable(
         yield Breach("source", source_text(sourceless, sources))
 
 
+def mostly_rejected(tally: Tally) -> Iterator[Breach]:
+    """Yield a breach if most records are not events: what was checked says nothing about them."""
+    if tally.records - tally.rejected < tally.rejected < tally.records:
+        many = f"{tally.rejected:,} of {tally.records:,} records"
+        yield Breach("input", f"{many} are not events. To check only the others, add a condition: rejected>99%")
+
+
 def policy_breaches(counts: Mapping[str, Mapping[str, int]], policies: Policies) -> list[Breach]:
     """Return the policies of severity `error` that do not hold; `counts` has the events by policy and destination."""
     return [

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from hashlib import blake2b
-from os.path import commonprefix
 from typing import Final, Literal, NamedTuple
 
 import msgspec
 
 from svctoolkit import patterns
-from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.replay.records.sample import canonical, shape
 from svctoolkit.replay.tally.numbers import Numbers
-from svctoolkit.replay.tally.tally import MOST_VALUES, Group
+from svctoolkit.replay.tally.tally import Group
+from svctoolkit.replay.tally.values import MOST_VALUES, Span, common_begin, common_end, text_of
 from svctoolkit.results import ABSENT
 from svctoolkit.results.changes import ORDER
 
@@ -85,7 +85,7 @@ def fingerprint(group: Group) -> Fingerprint:
         return Fingerprint(shapes=values)
     if len(values) < MOST_VALUES or any(_is_digest(value) for value in values):
         return Fingerprint(values=values)  # of many long texts only the first ones: a user may write `any`
-    return Fingerprint(pattern=_pattern(values))
+    return Fingerprint(pattern=_pattern(list(map(text_of, values)), group.span))
 
 
 def identified(value: Json) -> Json:
@@ -111,13 +111,9 @@ def _digest(text: str) -> str:
 
 def _matches(pattern: str, value: Json) -> bool:
     try:
-        return patterns.search(rf"\A(?:{pattern})\Z", _text(value))
+        return patterns.search(rf"\A(?:{pattern})\Z", text_of(value))
     except TimeoutError:
         return False
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else encode(value).decode()
 
 
 def _of_numbers(numbers: Numbers) -> Fingerprint:
@@ -140,15 +136,22 @@ def _in_range(seen: Seen, difference: Sequence[float], ratio: Sequence[float]) -
     return low - slack <= number <= high + slack
 
 
-def _pattern(values: Sequence[Json]) -> str:
-    """Return a pattern of these texts or numbers: how they begin and end, and the kinds of characters between."""
-    texts = [_text(value) for value in values]
-    begin = commonprefix(texts)  # noqa: RUF071 - characters, not parts of a path
+def _pattern(texts: Sequence[str], others: Span | None) -> str:
+    """Return a pattern of these and other texts: how they begin and end, and the kinds of characters between."""
+    begin = common_begin([*texts, *([others.begin] if others else [])])
     rest = [text[len(begin) :] for text in texts]
-    end = commonprefix([text[::-1] for text in rest])[::-1]  # noqa: RUF071
+    end = common_end(rest)
+    if others is not None:
+        most = others.shortest - len(begin)
+        end = common_end([end, others.end])[-most:] if most else ""
     middles = [text[: len(text) - len(end)] for text in rest]
-    kinds = "".join(kind for kind in (r"\d", "a-z", "A-Z") if any(re.search(f"[{kind}]", middle) for middle in middles))
-    others = sorted({letter for middle in middles for letter in middle if not re.match(r"[\da-zA-Z]", letter)})
-    lengths = sorted({len(middle) for middle in middles})
-    letters = kinds + "".join(map(re.escape, others))
-    return f"{re.escape(begin)}[{letters}]{{{lengths[0]},{lengths[-1]}}}{re.escape(end)}"
+    letters = {letter for middle in middles for letter in middle}
+    lengths = [len(middle) for middle in middles]
+    if others is not None:
+        outside = Counter(begin + end)
+        letters |= {letter for letter, most in others.letters.items() if most > outside[letter]}
+        lengths += [length - len(begin) - len(end) for length in (others.shortest, others.longest)]
+    kinds = "".join(kind for kind in (r"\d", "a-z", "A-Z") if any(re.match(f"[{kind}]", letter) for letter in letters))
+    signs = sorted(letter for letter in letters if not re.match(r"[\da-zA-Z]", letter))
+    either = kinds + "".join(map(re.escape, signs))
+    return f"{re.escape(begin)}[{either}]{{{min(lengths)},{max(lengths)}}}{re.escape(end)}"

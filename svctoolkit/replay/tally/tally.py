@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from svctoolkit.history import Part
-from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
 from svctoolkit.lexical import storable
 from svctoolkit.replay.records.record import Record, Reject
@@ -17,14 +16,13 @@ from svctoolkit.replay.tally.because import Because
 from svctoolkit.replay.tally.flows import FlowCount, FlowSum, ShiftCount
 from svctoolkit.replay.tally.losses import LossCount, LossSum
 from svctoolkit.replay.tally.numbers import Numbers
-from svctoolkit.results import ABSENT
+from svctoolkit.replay.tally.values import Span, count_value, merge_values, widest
 
 EXAMPLES = 3  # per group
 #: Marks of strata: see `Stratum`.
 LOSSY: Final = "lossy"
 PERSONAL: Final = "personal"
 NEWLY_LOST: Final = "newly_lost"
-MOST_VALUES: Final = 50  # of a change, per group
 _MOST_NAMES = 1000  # of events, per group
 _MOST_GROUPS = 5000
 _MOST_STRATA = 2000
@@ -61,7 +59,8 @@ class Group(msgspec.Struct):
     events that are missing. For mappings, these settings are determined for
     the first fifty groups of a chunk. `personal` counts the events of a comparison in which plain personal data is
     new at the destination, by kind (`email`, `phone`, `name`, `date`, `text`, `ip`, `place`). `values` counts what
-    identifies the new values of a change, as JSON text: the first of them; `old_values` that of the old ones.
+    identifies the new values of a change, as JSON text: the first of them; `span` is what the others have in common.
+    `old_values` counts the old ones.
     `because` are the edits that a group of
     a comparison is due to; None if that was not determined. `days` counts its events by day (UTC), as far as they
     have a time.
@@ -85,6 +84,7 @@ class Group(msgspec.Struct):
     because: Because | None = None
     days: dict[str, int] = {}
     old_values: dict[str, int] = {}
+    span: Span | None = None
 
     @property
     def before_label(self) -> str:
@@ -130,16 +130,17 @@ class Group(msgspec.Struct):
         self.examples = [*self.examples, *other.examples][:EXAMPLES]
         self.personal = add_counts(self.personal, other.personal)
         self.days = add_counts(self.days, other.days)
-        self.values = _merge_values(self.values, other.values)
-        self.old_values = _merge_values(self.old_values, other.old_values)
+        self.values, rest = merge_values(self.values, other.values)
+        self.span = widest(widest(self.span, rest), other.span)
+        self.old_values, _ = merge_values(self.old_values, other.old_values)
         if other.numbers is not None:
             self.numbers = self.numbers or Numbers()
             self.numbers.add(other.numbers)
 
     def show(self, old: Json, new: Json) -> None:
         """Add what identifies both values of a change: see `svctoolkit.replay.review.fingerprints`."""
-        _count_value(self.old_values, old)
-        _count_value(self.values, new)
+        count_value(self.old_values, old)
+        self.span = widest(self.span, count_value(self.values, new))
 
     def measure(self, before: float, after: float) -> None:
         """Add a number that has changed."""
@@ -153,18 +154,6 @@ class Group(msgspec.Struct):
     def _count(self, event: str, count: int) -> None:
         name = event if event in self.events or len(self.events) < _MOST_NAMES else "…"
         self.events[name] = self.events.get(name, 0) + count
-
-
-def _count_value(values: dict[str, int], value: Json) -> None:
-    if value is ABSENT:
-        return
-    text = encode(value).decode()
-    if text in values or len(values) < MOST_VALUES:
-        values[text] = values.get(text, 0) + 1
-
-
-def _merge_values(mine: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
-    return dict(list(add_counts(mine, more).items())[:MOST_VALUES])
 
 
 class Stratum(msgspec.Struct):
