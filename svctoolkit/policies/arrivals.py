@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import msgspec
 
@@ -60,37 +59,6 @@ def endpoint_of(payload: Json) -> str:
     return address if isinstance(address, str) else ""
 
 
-class PayloadsOnDemand(Sequence[Json]):
-    """The payloads of an event, of which only addresses and, if `is_searched`, the JSON are kept.
-
-    When they are read, `again` returns those of the event at this position again.
-    """
-
-    __slots__ = ("_again", "_payloads", "_position", "endpoints", "line")
-
-    def __init__(
-        self, payloads: Sequence[Json], position: int, again: Callable[[int], Sequence[Json]], is_searched: bool
-    ) -> None:
-        self._position, self._again = position, again
-        self._payloads: Sequence[Json] | None = None
-        self.endpoints = [*map(endpoint_of, payloads)]
-        self.line = _line(payloads) if is_searched else None
-
-    @property
-    def is_read(self) -> bool:
-        """Whether they were mapped again."""
-        return self._payloads is not None
-
-    def __len__(self) -> int:
-        return len(self.endpoints)
-
-    # Any: payloads
-    def __getitem__(self, index: Any) -> Any:
-        if self._payloads is None:
-            self._payloads = self._again(self._position)
-        return self._payloads[index]
-
-
 class Sent:
     """What the events of a batch become at one destination: payloads and losses, by the position of the event.
 
@@ -113,11 +81,6 @@ class Sent:
     def lines(self) -> Sequence[bytes]:
         """The payloads of each event as JSON; empty if they cannot be written as JSON."""
         return [*map(_line, self.payloads)]
-
-    @property
-    def is_searched(self) -> bool:
-        """Whether the JSON was needed."""
-        return "lines" in vars(self)
 
     @cached_property
     def plain(self) -> Sequence[bytes]:
@@ -144,7 +107,7 @@ class Sent:
     @cached_property
     def endpoints(self) -> list[list[str]]:
         """The addresses of the requests of each event; empty for payloads without one."""
-        return [of.endpoints if isinstance(of, PayloadsOnDemand) else [*map(endpoint_of, of)] for of in self.payloads]
+        return [[*map(endpoint_of, payloads)] for payloads in self.payloads]
 
     def may_have(self, kinds: Collection[str]) -> Mapping[int, Collection[str]]:
         """Return the kinds of personal data that payloads may have, by the position of the event.
@@ -184,8 +147,6 @@ class Sent:
 
 def _line(payloads: Sequence[Json]) -> bytes:
     """Return the payloads of one event as a line of JSON; empty if they cannot be written as JSON."""
-    if isinstance(payloads, PayloadsOnDemand) and payloads.line is not None:
-        return payloads.line
     try:
         return _encoder.encode([with_raw_texts(payload) for payload in payloads]).replace(b"\n", b" ")
     except (TypeError, ValueError, RecursionError):

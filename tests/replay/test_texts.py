@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from svctoolkit import Workspace
-from svctoolkit.delivery import HttpRequest, HttpResponse
 from svctoolkit.json_types import Json
 from svctoolkit.policies import Policies
 from svctoolkit.replay import replay
@@ -105,11 +104,8 @@ def shop(statement: str, config: dict[str, Any], *others: tuple[str, dict[str, A
 
 
 def told(file: Path, workspace: Workspace, policies: list[dict[str, Json]], *, rows: bool) -> dict[str, Any]:
-    """The result of a replay without what differs between any two runs. Rows are what needs decoded events.
-
-    After the first batch, only the JSON of payloads is kept for policies.
-    """
-    done = replay(file, workspace, rows=rows, batch=2, policies=Policies.of(policies), progress=False)
+    """The result of a replay without what differs between any two runs. Rows are what needs decoded events."""
+    done = replay(file, workspace, rows=rows, policies=Policies.of(policies), progress=False)
     result = json.loads(json.dumps(done.to_dict()))
     return {name: value for name, value in result.items() if name not in ("elapsed", "seconds")}
 
@@ -139,25 +135,6 @@ def test_results_do_not_depend_on_whether_events_are_decoded(
     workspace = shop(statement, config, other)
 
     assert told(file, workspace, policies, rows=False) == told(file, workspace, policies, rows=True)
-
-
-def test_policies_repeat_no_look_up(file: Path) -> None:
-    """The answer to a second look-up might differ, and what was sent would be another payload."""
-    asked: list[str] = []
-
-    def answer(request: HttpRequest, *, timeout: float) -> HttpResponse:
-        asked.append(request.url)
-        return HttpResponse(200, {}, b'{"data": {"id": "c-%d"}}' % len(asked))
-
-    event = {"type": "identify", "userId": "u-1", "traits": {"email": "ada@shop.example"}}
-    file.write_text("\n".join([json.dumps(event)] * 6))
-    workspace = shop("return e", {}, ("KUSTOMER", {"apiKey": "k-1"}))
-    policies = Policies.of([{"no_personal": {"destinations": ["kustomer-2"]}}])
-
-    replay(file, workspace, transport=answer, rows=False, batch=1, policies=policies, progress=False)
-
-    at = "https://api.kustomerapp.com/v1/customers"
-    assert asked == [f"{at}/email=ada@shop.example", f"{at}/externalId=u-1"] * 6
 
 
 @given(lines(), st.binary(max_size=2), st.integers(0, 40))

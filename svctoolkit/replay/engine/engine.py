@@ -274,14 +274,19 @@ class Engine:
         return passages
 
     def run_texts(self, side: Side, destination: str, batch: Batch) -> list[Passage] | None:
-        """The same for events that stay text: passages of delivered events have no results. Only if `as_text`."""
-        keep = self.police.keeper(destination, side) if self.police is not None else None
+        """The same for events that stay text. Only if `as_text`.
+
+        Passages of delivered events have no results; they have payloads if policies are about this destination.
+        """
+        keeps = self.police is not None and self.police.sees(destination)
 
         def own(at: int) -> Context:
             return context_of(batch.records[at], self._now, side.lookup)
 
-        events, heads, source = batch.json_events, batch.heads, batch.source
-        return side.run_texts(destination, events, heads, own, source, batch.repeats, self.timer, keep)
+        source, repeats = batch.source, batch.repeats
+        return side.run_texts(
+            destination, batch.json_events, batch.heads, own, source, repeats, self.timer, keeps_payloads=keeps
+        )
 
     def count_lost(self, destination: str, side: str, record: Record, losses: Sequence[Loss]) -> None:
         """Count an event that a simulated destination received, and by which rules it was lost there."""

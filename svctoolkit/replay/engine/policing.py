@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
@@ -11,12 +11,10 @@ from svctoolkit.causes import text_template
 from svctoolkit.history import History
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage
-from svctoolkit.pipeline.texts import Keep
 from svctoolkit.policies import Finding, Policies, PolicyBreach, Whole
-from svctoolkit.policies.arrivals import PayloadsOnDemand, Sent
+from svctoolkit.policies.arrivals import Sent
 from svctoolkit.policies.tables import Sheets, Tables
 from svctoolkit.replay.engine.ledger import Book
-from svctoolkit.replay.engine.sides import Side
 from svctoolkit.replay.records.record import Record, paths_of
 from svctoolkit.replay.tally.tally import Example, Group, Tally, add_counts
 from svctoolkit.results import ABSENT, EventResult, Payload
@@ -33,34 +31,14 @@ class Police:
         self._sent: dict[str, Sent] = {}
         self._maskers: dict[str, Masker] = {}
         self._sheets = Sheets(policies.reads)
-        self._kept: list[PayloadsOnDemand] = []
-        self._searched: dict[str, bool] = {}  # destination -> whether policies have searched its JSON
-        self._keeps_all = False
 
-    def keeper(self, destination: str, side: Side) -> Keep | None:
-        """Return what keeps the payloads of an event at a destination; None if no policy is about it.
-
-        Objects of a whole batch do not fit into the CPU cache, so they are released once their JSON is made. Nearly all
-        events are only searched; the others are mapped again.
-        """
-        if not self._policies.about(destination):
-            return None
-        # Queries read all payloads. The answer to a second look-up might differ.
-        releases = not self._keeps_all and destination in self._searched and destination not in self._policies.reads
-        is_searched, before = self._searched.get(destination, False), side.lookups
-
-        def keep(payloads: list[Payload], at: int, map_again: Callable[[int], list[Payload]]) -> Sequence[Payload]:
-            if not releases or side.lookups != before:
-                return payloads
-            kept = PayloadsOnDemand(payloads, at, map_again, is_searched)
-            self._kept.append(kept)
-            return kept
-
-        return keep
+    def sees(self, destination: str) -> bool:
+        """Whether a policy is about what arrives at a destination."""
+        return self._policies.about(destination)
 
     def see(self, destination: str, passages: Sequence[Passage | None], masker: Masker) -> None:
         """Add what arrived of the events of a batch at a destination."""
-        if not self._policies.about(destination):
+        if not self.sees(destination):
             return
         payloads = [(passage.sent or _sent_of(passage.results)) if passage else () for passage in passages]
         if any(payloads):
@@ -90,12 +68,7 @@ class Police:
             self._book.sum.breach(policy, destination)
         reached = self._book.sum.tally.reached
         self._book.sum.reach(self._policies.prove(event_at, len(records), self._sent, reached))
-        for destination, sent in self._sent.items():
-            self._searched[destination] = sent.is_searched or self._searched.get(destination, False)
-        # To map an event again takes longer than to keep its payloads.
-        self._keeps_all |= 10 * sum(kept.is_read for kept in self._kept) > len(self._kept)
         self._sent.clear()
-        self._kept.clear()
 
     def finish(self) -> list[bytes]:
         """Return what was sent since the last call, for policies about all events together."""

@@ -19,7 +19,7 @@ from svctoolkit.personal import PersonalMasker
 from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
-from svctoolkit.pipeline.texts import Keep, Timer, can_stay_text, pass_texts
+from svctoolkit.pipeline.texts import Timer, can_stay_text, pass_texts
 from svctoolkit.plans import Link, Verdict
 from svctoolkit.replay.engine.judge import Judge
 from svctoolkit.replay.engine.memo import Memo
@@ -134,9 +134,7 @@ class Side:
         require_trust(workspace)
         self.workspace, self._transport, self._personal = workspace, transport, personal
         self._code = UserCode(workspace, Recorder(limit=0), transport=transport)
-        self._lookup = lookup_through(lambda: self._sender(transport))
-        #: how many look-ups mappings have made
-        self.lookups = 0
+        self.lookup = lookup_through(lambda: self._sender(transport))
         self._whole, self._judge = whole, Judge(workspace, transport, "existing", whole=whole)
         self._routes: dict[str, Route | None] = {}
         self._memos: dict[str, Memo] = {}
@@ -146,11 +144,6 @@ class Side:
 
     def _sender(self, transport: Transport) -> Sender:
         return Sender(transport, timeout=self.workspace.delivery.timeout)
-
-    # Any: an answer
-    def lookup(self, request: Mapping[str, Any]) -> tuple[int, Any]:
-        self.lookups += 1
-        return self._lookup(request)
 
     def route(self, key: str) -> Route | None:
         """Return the route to a destination; None if the workspace does not have it."""
@@ -258,7 +251,8 @@ class Side:
         source: str,
         repeats: Sequence[int],
         timer: Timer,
-        keep: Keep | None,
+        *,
+        keeps_payloads: bool,
     ) -> list[Passage] | None:
         """The same for events that stay text: see `pass_texts`. Only if `can_stay_text`."""
         to = self.route(key)
@@ -271,7 +265,8 @@ class Side:
             return msgspec.structs.replace(context, metadata=account) if account else context
 
         sender = self._sender(transport_of(to, self._transport))
-        return pass_texts(events, heads, to, sender, own, self.source(source), repeats, timer, keep)
+        origin = self.source(source)
+        return pass_texts(events, heads, to, sender, own, origin, repeats, timer, keeps_payloads=keeps_payloads)
 
     def forget_held(self) -> None:
         """Forget what simulated destinations hold."""
