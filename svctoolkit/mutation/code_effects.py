@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
-from svctoolkit.mutation.made_up import variations
+from svctoolkit.mutation.made_up import MOST, variations
 from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Scenario
 from svctoolkit.runner.suite.webhooks import is_webhook
@@ -19,6 +19,9 @@ from svctoolkit.workspace import Workspace
 
 #: Code whose result depends on more than its event and metadata: made-up events alone cannot show a change of it.
 _OTHER_INPUT = re.compile(r"\b(?:transformBatch|fetch|fetchV2|geolocation|getCredential|requests)\b")
+
+#: The number of made-up events up to which all of them are tried.
+_ALL = 12_000
 
 
 class CodeEffects:
@@ -32,7 +35,8 @@ class CodeEffects:
     def tried_without(self, change: Change) -> int:
         """Return the number of events that were tried if all have the same result with a change; else 0.
 
-        Also 0 if the events alone cannot show it, because the code depends on metadata, requests or whole batches.
+        Also 0 if the events alone cannot show it, because the code depends on metadata, requests or whole batches, or
+        mentions too many members and values to try each with each.
         """
         count = 0
         for workspace in {id(s.suite.workspace): s.suite.workspace for s in self._scenarios}.values():
@@ -48,8 +52,10 @@ class CodeEffects:
         if _OTHER_INPUT.search("\n".join(_codes(workspace, key))):
             return 0
         if (id(workspace), key) not in self._events:
-            self._events[id(workspace), key] = events_for(workspace, key, self._scenarios)
+            self._events[id(workspace), key] = events_for(workspace, key, self._scenarios, most=_ALL + 1)
         events = self._events[id(workspace), key]
+        if len(events) > _ALL:  # a selection of them would show too little
+            return 0
         for start, end in _parts(len(events)):
             part = events[start:end]
             before = self._before.get((id(workspace), key, start))
@@ -84,10 +90,12 @@ def differing(workspace: Workspace, changed: Workspace) -> list[str]:
     return [key for key in old if old[key].code != new[key].code]
 
 
-def events_for(workspace: Workspace, key: str, scenarios: Sequence[Scenario]) -> list[Mapping[str, Json]]:
+def events_for(
+    workspace: Workspace, key: str, scenarios: Sequence[Scenario], *, most: int = MOST
+) -> list[Mapping[str, Json]]:
     """Return the events of the scenarios, samples, and variations of both with what a transformation mentions."""
     language = workspace.transformations[key].language
-    return variations(written_events(scenarios, workspace), "\n".join(_codes(workspace, key)), language)
+    return variations(written_events(scenarios, workspace), "\n".join(_codes(workspace, key)), language, most=most)
 
 
 def _codes(workspace: Workspace, key: str) -> list[str]:

@@ -13,35 +13,37 @@ from svctoolkit.project.literals import code_literals
 from svctoolkit.workspace import Language
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
-_MOST = 1500
+MOST = 1500
 _ANYWAY: tuple[Json, ...] = (0, 1, -1, 0.555, 12.345, "", " Mixed Case ", "10.0.0.1", True, None, [], {})
 _PLACES = ((), ("properties",), ("context",), ("context", "traits"), ("traits",))
 
 
-def variations(events: Iterable[Mapping[str, Json]], code: str, language: Language | None) -> list[Mapping[str, Json]]:
-    """Return the events, and variations of them: members with other values, without members, with further ones."""
+def variations(
+    events: Iterable[Mapping[str, Json]], code: str, language: Language | None, *, most: int = MOST
+) -> list[Mapping[str, Json]]:
+    """Return the events, and `most` variations: members with other values, without members, with further ones."""
     found = code_literals(code, language)
     numbers = [float(text) if "." in text else int(text) for text in dict.fromkeys(_NUMBER.findall(code))]
     around = [value + step for value in numbers for step in (0, 1, -1, 0.5)]
     values: list[Json] = [*dict.fromkeys(around), *found.compared, *_ANYWAY]
-    return _varied(events, found.members, values)
+    return _varied(events, found.members, values, most)
 
 
 def planned_variations(events: Iterable[Mapping[str, Json]], schema: Mapping[str, Json]) -> list[Mapping[str, Json]]:
     """Return the events, and variations of them in the members that a rule of a tracking plan has, and in another."""
     members, values = {"unplanned"}, list[Json]()
     _collect(schema, members, values)
-    return _varied(events, members, [*values, *_ANYWAY])
+    return _varied(events, members, [*values, *_ANYWAY], MOST)
 
 
 def _varied(
-    events: Iterable[Mapping[str, Json]], members: Iterable[str], values: list[Json]
+    events: Iterable[Mapping[str, Json]], members: Iterable[str], values: list[Json], most: int
 ) -> list[Mapping[str, Json]]:
     """Return the events, then variations of each in turn: the limit must not leave out those of the last events."""
     originals = [dict(event) for event in events]
     turns = zip_longest(*(_of(original, sorted(members), values) for original in originals))
     made = (event for turn in turns for event in turn if event is not None)
-    return [*originals, *islice(made, _MOST)]
+    return [*originals, *islice(made, most)]
 
 
 def _collect(node: Json, members: set[str], values: list[Json]) -> None:

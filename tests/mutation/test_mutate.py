@@ -157,6 +157,26 @@ def test_changes_of_code_without_effect_do_not_count(
     assert "changes without effect" in capsys.readouterr().err
 
 
+def test_changes_of_code_with_too_many_values_to_try_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A selection of the made-up events would show nothing about most of the boundaries."""
+    monkeypatch.chdir(tmp_path)
+    lines = "".join(f"  if (event.total > {n}) event.over{n} = true;\n" for n in range(100, 160))
+    Path("clean.js").write_text(f"export function transformEvent(event) {{\n{lines}  return event;\n}}\n")
+    Path("orders.suite.yaml").write_text("""\
+transformations: {clean: {language: javascript, file: clean.js}}
+scenarios:
+  - name: an order
+    transformation: clean
+    event: {type: track, event: Order Completed, total: 500}
+    expect: {user_transform: {over100: true}}
+""")
+
+    assert main(["mutate", "--jobs", "1", "--sample", "20"]) == 0
+    assert "without effect on any event" not in capsys.readouterr().out
+
+
 LOOP = """\
 limits: {time: 1}
 transformations:
