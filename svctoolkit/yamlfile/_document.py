@@ -80,7 +80,7 @@ class Text:
         rest = self.text[start + cut : end.start() if end else None]
         # One cell per character, or the caret ends up in the wrong place.
         excerpt = "".join(c if c.isprintable() else " " for c in rest[:_WIDTH])
-        excerpt = f"…{excerpt[1:]}" if cut else excerpt
+        excerpt = f"…{excerpt[1:]}" if self.text[start : start + cut].strip() else excerpt  # not for its indentation
         excerpt = f"{excerpt[:-1]}…" if len(rest) > _WIDTH else excerpt
         return f"    {excerpt}\n    {' ' * (column - 1 - cut)}^"
 
