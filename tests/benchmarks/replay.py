@@ -17,12 +17,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
 from tests.benchmarks._figures import Figure, Options
 from tests.benchmarks._processes import Spent, spent
 from tests.benchmarks.transformations import EVENT, JAVASCRIPT
+
+if TYPE_CHECKING:
+    from svctoolkit import Workspace
 
 NODE = f"""
 {JAVASCRIPT.replace("export ", "")}
@@ -161,26 +164,37 @@ def task(
     out: Path | None = None,
     destinations: int = 1,
     policies: Sequence[Mapping[str, Json]] = (),
+    compares: bool = False,
 ) -> Task:
-    """Time of a replay of a file, and its own report."""
-    options = {"workers": workers, "dask": dask, "out": out and str(out), "destinations": destinations}
+    """Time of a replay of a file, and its own report; with `compares`, of a comparison of two equal workspaces."""
+    options = {
+        "workers": workers, "dask": dask, "out": out and str(out), "destinations": destinations, "compares": compares,
+    }  # fmt: skip
     given = json.dumps({"file": str(file), "policies": policies, **options})
     done = spent([sys.executable, "-m", "tests.benchmarks.replay", given])
     return done, json.loads(done.output)
 
 
 def main(
-    file: str, workers: int, dask: bool, out: str | None, destinations: int, policies: Sequence[Mapping[str, Json]]
+    file: str,
+    workers: int,
+    dask: bool,
+    out: str | None,
+    destinations: int,
+    compares: bool,
+    policies: Sequence[Mapping[str, Json]],
 ) -> None:
     """The benchmark's own process."""
-    from svctoolkit import Workspace
     from svctoolkit.policies import Policies
-    from svctoolkit.replay import replay
+    from svctoolkit.replay import compare, replay
 
-    workspace = Workspace("shop")
-    workspace.transformation("order", language="javascript", code=JAVASCRIPT)
-    for type, config in DESTINATIONS[:destinations]:
-        workspace.destination(type.lower(), type, config=config, transformation="order")
+    workspace = _workspace(destinations)
+    if compares:
+        same = compare(
+            file, _workspace(destinations, comment="// as before\n"), workspace, policies=Policies.of(policies)
+        )
+        print(json.dumps({"elapsed": same.elapsed, "seconds": dict(same.seconds), "counts": {}}))
+        return
     with _cluster() if dask else nullcontext() as cluster:
         scheduler = cluster.scheduler_address if dask else None
         where = {"out": out, "workers": workers, "scheduler": scheduler}
@@ -188,6 +202,16 @@ def main(
     if any(set(counts) != {"delivered"} for counts in done.counts.values()):
         raise RuntimeError(f"not all events make requests: {done.counts}")
     print(json.dumps({"elapsed": done.elapsed, "seconds": dict(done.seconds), "counts": done.counts}))
+
+
+def _workspace(destinations: int, comment: str = "") -> Workspace:
+    from svctoolkit import Workspace
+
+    workspace = Workspace("shop")
+    workspace.transformation("order", language="javascript", code=comment + JAVASCRIPT)
+    for type, config in DESTINATIONS[:destinations]:
+        workspace.destination(type.lower(), type, config=config, transformation="order")
+    return workspace
 
 
 def _cluster() -> Any:
