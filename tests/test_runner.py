@@ -415,8 +415,8 @@ def test_one_wrong_field_is_reported_in_a_few_lines(write: Callable[..., Path]) 
     assert runner.explanation(outcome).splitlines() == [
         's.suite.yaml:11:53: dest_transform.body.JSON.userId: expected "u2", got "u1"',
         "  userId: from userId",
-        "      expect: {dest_transform: {body: {JSON: {userId: u2}}}}",
-        "                                                      ^",
+        "        expect: {dest_transform: {body: {JSON: {userId: u2}}}}",
+        "                                                        ^",
     ]
 
 

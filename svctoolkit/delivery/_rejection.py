@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from svctoolkit.causes import Rejection
@@ -15,13 +15,16 @@ _NESTED = ("error", "errors", "fault", "response")
 _MAX_CODE, _MAX_MESSAGE = 80, 300  # characters
 
 
-def rejection_of(status: int, answer: Json) -> Rejection:
-    """Return a rejection with the code and message of a response (JSON or text), as far as it has them."""
+def rejection_of(status: int, answer: Json, mask: Callable[[str], str]) -> Rejection:
+    """Return a rejection with the code and message of a response (JSON or text), as far as it has them.
+
+    `mask` hides secrets before a long message is cut: it would not find a part of one.
+    """
     objects = [*_objects(answer)]
     codes = (_code(node.get(name)) for node in objects for name in _CODES)
     messages = (_message(node.get(name)) for node in objects for name in _MESSAGES)
     message = answer.strip() if isinstance(answer, str) else next(filter(None, messages), "")
-    return Rejection(status, next(filter(None, codes), ""), message[:_MAX_MESSAGE])
+    return Rejection(status, next(filter(None, codes), ""), mask(message)[:_MAX_MESSAGE])
 
 
 def _objects(answer: Any) -> Iterator[Mapping[str, Any]]:

@@ -228,10 +228,11 @@ def fate_of(results: Sequence[EventResult], route: Route, stages: Stages) -> Fat
     fate = fate_of_results(results, route, sends=sends)
     if fate.status != "delivered" or not stages.send_to_destination:
         return fate
+    mask = route.masker.text
     for result in results:
         for status, answer in zip(result.statuses, result.answers, strict=False):
             if not 200 <= status < 300:
-                cause = map_texts(rejection_of(status, answer), route.masker.text)
+                cause = map_texts(rejection_of(status, answer, mask), mask)
                 return Fate("failed", "send_to_destination", f"the destination answered {status}", cause)
     return fate
 

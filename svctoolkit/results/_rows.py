@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -58,7 +58,7 @@ def rows(results: Iterable[DestinationEntries]) -> Iterator[Row]:
         if result.error is not None:
             yield _row(result, {}, Step(None, 0, "disabled", None, result.error, None), None)
         for entry in result.data:
-            for step in steps(entry):
+            for step in steps(entry, result.masker.text):
                 yield _row(result, entry.event, step, entry.milliseconds.get(step.stage or ""))
             if result.unmapped:
                 yield _row(result, entry.event, Step("dest_transform", 0, "unmapped", None, "", result.unmapped), None)
@@ -76,8 +76,8 @@ class Step(NamedTuple):
     cause: Cause | None = None
 
 
-def steps(entry: EventResult) -> Iterator[Step]:
-    """Yield the outcome of one event, stage by stage."""
+def steps(entry: EventResult, mask: Callable[[str], str]) -> Iterator[Step]:
+    """Yield the outcome of one event, stage by stage. `mask` hides secrets in the answers of destinations."""
     for stage in STAGES:
         result = _stage_output(entry, stage)
         if result is ABSENT:
@@ -95,7 +95,7 @@ def steps(entry: EventResult) -> Iterator[Step]:
                 if http is None or 200 <= http < 300:
                     yield Step(stage, part, "ok", http, "", output)
                 else:
-                    yield Step(stage, part, "failed", http, "", output, rejection_of(http, output))
+                    yield Step(stage, part, "failed", http, "", output, rejection_of(http, output, mask))
 
 
 def _stage_output(entry: EventResult, stage: Stage) -> Any:

@@ -163,7 +163,7 @@ def _deciding(result: DestinationEntries, number: int) -> str:
 def _failures(result: DestinationEntries) -> Iterator[tuple[Failure, int]]:
     """Yield each failure with the index of its event."""
     for number, entry in enumerate(result.data):
-        for step in steps(entry):
+        for step in steps(entry, result.masker.text):
             if step.status == "failed":
                 yield _failure(result, step, entry), number
         for loss in entry.losses:

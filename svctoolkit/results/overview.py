@@ -51,7 +51,7 @@ def line(result: DestinationResult) -> Line:
 
 
 def _fate(result: DestinationResult, entry: EventResult) -> tuple[str, str]:
-    all_steps = list(steps(entry))
+    all_steps = list(steps(entry, result.masker.text))
     for step in all_steps:
         if step.status in ("failed", "dropped"):
             return step.status, f"{step.stage}: {_reason(result, step)}"

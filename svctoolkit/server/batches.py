@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
@@ -33,6 +33,7 @@ PATH = "/v1/batch"
 _OPEN, _CLOSE = b'{"batch":[', b"]}"
 _SENT_AT = b',"sentAt":"2000-01-01T00:00:00.000Z"'  # its length is the same for every time
 _REASON = 200  # characters of an answer
+_SEARCHED = 65_536  # bytes of an answer that are searched for secrets
 _RETRIED, _REFUSED = (408, 425, 429), (400, 413, 422)
 _THROTTLED = (408, 429)
 
@@ -204,14 +205,14 @@ class Verdict(NamedTuple):
     status: int = 0
 
 
-def judge(answer: HttpResponse, now: float) -> Verdict:
-    """Judge the answer to a batch. `now` is in seconds since 1970, for dates in `Retry-After`.
+def judge(answer: HttpResponse, now: float, mask: Callable[[str], str]) -> Verdict:
+    """Judge the answer to a batch. `now` is in seconds since 1970, for dates in `Retry-After`. `mask` hides secrets.
 
     2xx accepts. 408, 425, 429 and 5xx are worth a retry. 400, 413 and 422 refuse. Everything else concerns all batches:
     a wrong key, a disabled source, a redirect, or a web page from what is not a data plane.
     """
     status, is_page = answer.status, _is_page(answer.body)
-    reason = f"{status} {_text(answer, is_page)}".rstrip()
+    reason = f"{status} {_text(answer, is_page, mask)}".rstrip()
     if status >= 500 or status in _RETRIED:
         asked = retry_after(answer.headers.get("retry-after", ""), now)
         return Verdict("retry", reason, asked, status in _THROTTLED, status)
@@ -227,7 +228,10 @@ def _is_page(body: bytes) -> bool:
     return body[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html"))
 
 
-def _text(answer: HttpResponse, is_page: bool) -> str:
+def _text(answer: HttpResponse, is_page: bool, mask: Callable[[str], str]) -> str:
     if 300 <= answer.status < 400:
-        return f"to {answer.headers.get('location', '')[:_REASON]}"
-    return "with a web page" if is_page else answer.body[: 4 * _REASON].decode("utf-8", "replace").strip()[:_REASON]
+        return f"to {mask(str(answer.headers.get('location', '')))[:_REASON]}"
+    if is_page:
+        return "with a web page"
+    # Masked before it is cut: a part of a secret would not be found.
+    return mask(answer.body[:_SEARCHED].decode("utf-8", "replace")).strip()[:_REASON]

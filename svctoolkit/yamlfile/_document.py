@@ -71,18 +71,22 @@ class Text:
         line, column = self.at(index)
         return f"{self.name}:{line}:{column}"
 
-    def excerpt_at(self, index: int) -> str:
-        """Return the source line and a caret below it. A long line is cut around the caret, with "…"."""
-        line, column = self.at(index)
+    def excerpt_at(self, index: int, mask: Callable[[str], str] = str) -> str:
+        """Return the source line and a caret below it. A long line is cut around the caret, with "…".
+
+        `mask` hides secrets before the line is cut: it would not find a part of one.
+        """
+        line, _ = self.at(index)
         start = self._starts[line - 1]
         end = _LINE_END.search(self.text, start)
-        cut = max(0, column - 1 - _WIDTH // 2)
-        rest = self.text[start + cut : end.start() if end else None]
+        before, after = mask(self.text[start:index]), mask(self.text[index : end.start() if end else None])
+        whole, caret = before + after, len(before)
+        cut = max(0, caret - _WIDTH // 2) if len(whole) > _WIDTH else 0
         # One cell per character, or the caret ends up in the wrong place.
-        excerpt = "".join(c if c.isprintable() else " " for c in rest[:_WIDTH])
-        excerpt = f"…{excerpt[1:]}" if self.text[start : start + cut].strip() else excerpt  # not for its indentation
-        excerpt = f"{excerpt[:-1]}…" if len(rest) > _WIDTH else excerpt
-        return f"    {excerpt}\n    {' ' * (column - 1 - cut)}^"
+        excerpt = "".join(c if c.isprintable() else " " for c in whole[cut : cut + _WIDTH])
+        excerpt = f"…{excerpt[1:]}" if cut else excerpt
+        excerpt = f"{excerpt[:-1]}…" if len(whole) > cut + _WIDTH else excerpt
+        return f"    {excerpt}\n    {' ' * (caret - cut)}^"
 
     def problem_at(self, index: int, message: str) -> Problem:
         """Return a problem that shows its source line, for syntax errors.
@@ -154,9 +158,9 @@ class Document(Text):
         """Return line and column, from 1, in characters."""
         return self.at(self._index(path, key))
 
-    def excerpt(self, path: Path, *, key: bool = False) -> str:
-        """Return the source line of `where`, and a line with a caret below it."""
-        return self.excerpt_at(self._index(path, key))
+    def excerpt(self, path: Path, *, key: bool = False, mask: Callable[[str], str] = str) -> str:
+        """Return the source line of `where`, masked, and a line with a caret below it."""
+        return self.excerpt_at(self._index(path, key), mask)
 
     def problem(self, path: Path, message: str, *, key: bool = False) -> Problem:
         return Problem(message, self.where(path, key=key))
@@ -210,8 +214,10 @@ class _Shared(Document):
     def where(self, path: Path, *, key: bool = False) -> str:
         return self._other(path).where(path[2:], key=key) if _is_shared(path) else super().where(path, key=key)
 
-    def excerpt(self, path: Path, *, key: bool = False) -> str:
-        return self._other(path).excerpt(path[2:], key=key) if _is_shared(path) else super().excerpt(path, key=key)
+    def excerpt(self, path: Path, *, key: bool = False, mask: Callable[[str], str] = str) -> str:
+        if _is_shared(path):
+            return self._other(path).excerpt(path[2:], key=key, mask=mask)
+        return super().excerpt(path, key=key, mask=mask)
 
     def position(self, path: Path, *, key: bool = False) -> tuple[int, int]:
         # A line without its file: that of this file's beginning.

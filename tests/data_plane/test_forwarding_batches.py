@@ -193,14 +193,14 @@ def test_halving_isolates_one_event_in_order() -> None:
 )
 def test_answers(status: int, body: bytes, kind: str) -> None:
     """Only a data plane's 2xx accepts; what concerns every batch stops, the rest is retried or halved."""
-    assert judge(HttpResponse(status, {}, body), 0.0).kind == kind
+    assert judge(HttpResponse(status, {}, body), 0.0, str).kind == kind
 
 
 def test_answers_have_a_reason_and_a_pause() -> None:
     """The reason quotes the data plane; `Retry-After` is in seconds, also for dates."""
-    wrong = judge(HttpResponse(401, {}, b"invalid write key\n"), 0.0)
-    later = judge(HttpResponse(429, {"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}), 15.0)
-    moved = judge(HttpResponse(301, {"location": "https://other.example/v1/batch"}), 0.0)
+    wrong = judge(HttpResponse(401, {}, b"invalid write key\n"), 0.0, str)
+    later = judge(HttpResponse(429, {"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}), 15.0, str)
+    moved = judge(HttpResponse(301, {"location": "https://other.example/v1/batch"}), 0.0, str)
 
     assert wrong.reason == "401 invalid write key"
     assert (later.retry_after, later.throttled) == (45.0, True)

@@ -144,7 +144,7 @@ def _rows(engine: Engine, record: Record, passage: Passage, of: Route) -> None:
     answers, errors, outputs = columns["http_status"], columns["error"], columns["output"]
     before = len(items)
     for item, result in enumerate(passage.results):
-        for stage, part, status, http_status, error, output, cause in steps(result):
+        for stage, part, status, http_status, error, output, cause in steps(result, masker.text):
             if stage == "dest_transform" and result.origins:
                 output = {**output, "origins": result.origins[part]}
             stages.append(stage)

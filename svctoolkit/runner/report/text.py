@@ -38,12 +38,12 @@ def explanation(outcome: Outcome) -> str:
 
 
 def _explain(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
-    document = outcome.scenario.suite.document
+    document, mask = outcome.scenario.suite.document, outcome.scenario.suite.masker.text
     shown_line = ""
     before = sum(len(s.differences) for s in outcome.steps[: outcome.steps.index(step)])
     for number, (place, text) in enumerate(reasons(step)[: max(0, MOST - before)]):
         yield f"{document.where(place)}: {text}"
-        excerpt = document.excerpt(place)
+        excerpt = document.excerpt(place, mask=mask)
         if excerpt != shown_line:
             yield excerpt
         shown_line = excerpt

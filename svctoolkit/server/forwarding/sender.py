@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from svctoolkit.delivery import HttpResponse, Transport
 from svctoolkit.errors import DeliveryError, Forbidden, ToolkitError
-from svctoolkit.secrets import Secret, reveal
+from svctoolkit.secrets import Masker, Secret, reveal, secret_texts
 from svctoolkit.server.batches import Batch, Verdict, body_of, halves, judge, request_of
 from svctoolkit.server.worker.backoff import Backoff
 from svctoolkit.server.worker.lanes.throttle import Limiter
@@ -51,6 +51,7 @@ class Sender:
         waiting: Callable[[float, str], object],
     ) -> None:
         self._url, self._keys, self._transport, self._limiter = url, keys, transport, limiter
+        self._mask = Masker.of(tuple(secret_texts(list(keys.values())))).text
         self._clock, self._sleep, self.is_stopped, self._waiting = clock, sleep, is_stopped, waiting
         #: requests that were accepted or refused, and those that had to be repeated
         self.requests = self.retries = 0
@@ -130,7 +131,7 @@ class Sender:
             if not self.accepted and (error.code in _WRONG_ADDRESS or "CERT" in error.code):
                 raise ForwardStopped(str(error)) from error
             return Verdict("retry", str(error))
-        return judge(answer, self._clock().timestamp())
+        return judge(answer, self._clock().timestamp(), self._mask)
 
 
 def _explain(url: str, source: str, verdict: Verdict) -> str:

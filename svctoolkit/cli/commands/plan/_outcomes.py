@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from svctoolkit.expect.difference import Difference
@@ -36,7 +36,13 @@ class Places(Document):
         """Return the line of an event."""
         return max(1, split_place(str(path[0]))[1]), 1
 
-    def excerpt(self, path: Sequence[str | int], *, key: bool = False) -> str:  # noqa: ARG002
+    def excerpt(
+        self,
+        path: Sequence[str | int],
+        *,
+        key: bool = False,  # noqa: ARG002
+        mask: Callable[[str], str] = str,  # noqa: ARG002
+    ) -> str:
         """Return the beginning of an event."""
         text = self._events.get(str(path[0]), "")
         return f"    {text}\n    ^" if text else ""

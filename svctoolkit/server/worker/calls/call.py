@@ -176,11 +176,13 @@ class Call:
         return verdicts
 
     def _rejection(self, answer: Delivered) -> Cause:
-        return map_texts(rejection_of(answer.status, answer.response), self._route.masker.text)
+        mask = self._route.masker.text
+        return map_texts(rejection_of(answer.status, answer.response, mask), mask)
 
     def _judge(self, payload: Mapping[str, Any], answer: Delivered, batch: _Batch) -> RequestOutcome:
         """Return what the response means: by the rules of the destination's type, if it has any."""
         kind, reply = self._route.type, Reply(answer.status, answer.headers, answer.response)
+        mask = self._route.masker.text
         own = None
         if kind.judges and answer.error is None:
             sent = {**payload, "destinationConfig": self._route.destination.config}
@@ -189,11 +191,11 @@ class Call:
             except Exception as error:  # noqa: BLE001 - an unexpected answer, which RudderStack retries
                 _LOG.warning("an answer of %s cannot be read: %r", self._route.destination.key, error)
                 # Not failed for good: a proxy may have answered in place of the destination.
-                return RequestOutcome("retry", f"the destination's answer cannot be read: {reason_of(answer)}")
+                return RequestOutcome("retry", f"the destination's answer cannot be read: {reason_of(answer, mask)}")
         if own is not None:
             return own
         by_status = outcome_of_status(reply)
-        return RequestOutcome(by_status.outcome, "" if by_status.outcome == "delivered" else reason_of(answer))
+        return RequestOutcome(by_status.outcome, "" if by_status.outcome == "delivered" else reason_of(answer, mask))
 
     def _outcome(self, task: Task) -> Outcome:
         verdicts = self._verdicts.pop(task)

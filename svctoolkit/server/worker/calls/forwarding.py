@@ -114,7 +114,7 @@ class Forwarding:
     def replied(self, reply: Reply, response: HttpResponse, tasks: Sequence[Task]) -> Step:
         """Return the outcomes of events whose client got this response of the other data plane."""
         record = self._record(reply, tasks)
-        verdict = judge(response, self._clock().timestamp())
+        verdict = judge(response, self._clock().timestamp(), self._masker.text)
         reason = "" if verdict.kind == "accepted" else f"the client got this answer: {verdict.reason}"
         outcomes = [(task, self._final(reply, record, place, reason)) for place, task in enumerate(tasks)]
         return Step([record], outcomes)
@@ -154,7 +154,7 @@ class Forwarding:
     def _judge(self, reply: Reply) -> Verdict:
         if reply.response is None:
             return Verdict("retry", self._masker.text(str(reply.record.error)))
-        verdict = judge(reply.response, self._clock().timestamp())
+        verdict = judge(reply.response, self._clock().timestamp(), self._masker.text)
         reason = verdict.reason and f"the data plane answered {verdict.reason}"
         return verdict._replace(reason=self._masker.text(reason))
 
@@ -181,13 +181,14 @@ class Forwarding:
         """Return the outcome of an event that is not sent again: delivered, unless there is a reason."""
         if not reason:
             return Outcome("delivered", kind="delivered", exchange=record, place=place)
-        cause = map_texts(rejection_of(reply.record.status, reply.record.response), self._masker.text)
-        return Outcome("failed", _STAGE, self._masker.text(reason), cause, kind="abort", exchange=record, place=place)
+        mask = self._masker.text
+        cause = map_texts(rejection_of(reply.record.status, reply.record.response, mask), mask)
+        return Outcome("failed", _STAGE, mask(reason), cause, kind="abort", exchange=record, place=place)
 
     def _record(self, reply: Reply, tasks: Sequence[Task]) -> Exchange:
         answer, limit = reply.record, self._limits.answer
         content = reply.response.body if reply.response else b""
-        response = start_of(content, limit) if len(content) > limit else answer.response
+        response = start_of(content, limit, self._masker.text) if len(content) > limit else answer.response
         payload = {"method": answer.request.method, "endpoint": answer.request.url}
         data: dict[str, Any] = exchange_data(payload, answer, response)
         part = self._parts[tasks[0]]

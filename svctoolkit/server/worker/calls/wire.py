@@ -19,6 +19,7 @@ from svctoolkit.server.worker.task import Exchange, Job, Task
 from svctoolkit.url_secrets import mask_http
 
 _HEAD = 65_536  # bytes kept of an answer that is too large to store
+_LONGEST_SECRET = 8_192
 
 
 class Wire:
@@ -77,7 +78,7 @@ class Wire:
         with waiting():
             answer = self._answer(request, timeout)
         if len(answer.body) > self._limit:
-            self._large = start_of(answer.body, self._limit)
+            self._large = start_of(answer.body, self._limit, self._route.masker.text)
         return answer
 
     def _answer(self, request: HttpRequest, timeout: float) -> HttpResponse:
@@ -116,11 +117,11 @@ def _members(value: Any) -> Iterable[Any]:
     return value.values() if isinstance(value, Mapping) else ()
 
 
-def start_of(body: bytes, limit: int) -> str:
-    """Return what is stored of an answer with more than `limit` bytes."""
+def start_of(body: bytes, limit: int, mask: Callable[[str], str]) -> str:
+    """Return what is stored of an answer with more than `limit` bytes, masked: `mask` would not find a cut secret."""
     size = min(_HEAD, limit)
-    head = body[:size].decode("utf-8", "replace")
-    return f"{head}... (the answer has {len(body):,} bytes; the first {size:,} are kept)"
+    head = mask(body[: size + _LONGEST_SECRET].decode("utf-8", "replace"))
+    return f"{head[:size]}... (the answer has {len(body):,} bytes; the first {size:,} are kept)"
 
 
 def exchange_data(payload: Mapping[str, Json], answer: Delivered, response: Json) -> dict[str, Json]:
@@ -135,12 +136,12 @@ def exchange_data(payload: Mapping[str, Json], answer: Delivered, response: Json
     }
 
 
-def reason_of(answer: Delivered) -> str:
-    """Return the error that an answer reports, as readable text."""
+def reason_of(answer: Delivered, mask: Callable[[str], str]) -> str:
+    """Return the error that an answer reports, as readable text, masked before a long one is cut."""
     if answer.error is not None:
         return str(answer.error)
     text = answer.response if isinstance(answer.response, str) else _message(answer.response)
-    return f"the destination answered {answer.status}" + (f": {text[:200]}" if text else "")
+    return f"the destination answered {answer.status}" + (f": {mask(text)[:200]}" if text else "")
 
 
 def _message(response: Any) -> str:
