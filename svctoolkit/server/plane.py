@@ -45,6 +45,7 @@ from svctoolkit.simulations import Level
 from svctoolkit.workspace import Workspace
 
 if TYPE_CHECKING:
+    import uvicorn
     from opentelemetry.trace import TracerProvider
     from starlette.applications import Starlette
 
@@ -155,7 +156,8 @@ class DataPlane(BaseDataPlane):
         self._new_id, self._timeout = new_id, timeout
         self._reloader = Reloader(file, self._control, adjust, engine.clock) if file else None
         self._ended = asyncio.Event()
-        self._server: Any = None
+        # Here and not in the thread of the loop: Python gives up an import that waits for one of another thread.
+        self._server = self._http_server() if self._socket is not None else None
         self._loop = Loop(self._main, self._end)
         atexit.register(self.stop)
         self._stopped = False
@@ -307,15 +309,14 @@ class DataPlane(BaseDataPlane):
             timeout=self._timeout,
         )
 
+    def _http_server(self) -> uvicorn.Server:
+        return serving.uvicorn_server(self.asgi, self._tls, head=lambda: self._engine.knobs.limits.head)
+
     async def _main(self) -> None:
-        if self._socket is None:
+        if self._server is None or self._socket is None:
             await self._ended.wait()
-            return
-        self._server = serving.uvicorn_server(self.asgi, self._tls, head=lambda: self._engine.knobs.limits.head)
-        # `stop` may be called before the server exists; it would then never see `should_exit`.
-        if self._ended.is_set():
-            return
-        await self._server.serve(sockets=[self._socket])
+        else:
+            await self._server.serve(sockets=[self._socket])
 
     def _end(self) -> None:
         self._ended.set()
