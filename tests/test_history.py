@@ -236,6 +236,15 @@ def test_late_events_and_wrong_clocks_are_not_days_to_compare(month: History) ->
     assert "halved" in " ".join(map(str, month.changes()))
 
 
+def test_a_wrong_clock_that_has_more_events_than_any_day_is_left_out(month: History) -> None:
+    """Of a history of more than a year, its day has few of all events, and many times those of a usual day."""
+    first = date(2026, 3, 2)
+    days = [first + timedelta(days=number) for number in range(420)]
+    year = collect([event(day, number) for number, day in enumerate(days + [date(2028, 1, 1)] * 22)])
+
+    assert not any("2028" in line for line in lines(year, month))
+
+
 def test_a_channel_whose_versions_have_few_events_is_compared(month: History) -> None:
     """The other channel has the field: its events are spread over versions, each with too few to be compared."""
     day = MONDAY + timedelta(days=28)

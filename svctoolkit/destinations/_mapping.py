@@ -167,7 +167,7 @@ class DestinationMapping:
                 yield structs.replace(batch, payloads=_unquoted(batch.payloads)) if settings.has_unquoted else batch
 
     def sends_alone(self, event: Mapping[str, Json], context: Context) -> bool:
-        """Whether `batches` returns any request for this event alone, which takes less time. Raises `MappingError`."""
+        """Return whether this event is sent if it is alone, faster than `batches` does. Raises `MappingError`."""
         if self._batching_decides:
             batches = [*self.batches([(0, event)], [context])]
             refusal = next((batch.refusal for batch in batches if batch.refusal is not None), None)

@@ -135,10 +135,10 @@ class History(Displayed, PageOut, ArrowOut):
         other = against.days
         if days is None or other is None:
             return drift(self.cells(), against.cells())
-        counts = self._by_day()
+        counts = {day: count for day, count in self._by_day().items() if days[0] <= day <= days[1]}
         most = max(counts.values())
         # Some events of earlier days arrive late: these days are not the ones to compare.
-        first = min(day for day, count in counts.items() if days[0] <= day <= days[1] and count >= _LATE * most)
+        first = min(day for day, count in counts.items() if count >= _LATE * most)
         if other[0] < first:
             against = against.between(other[0], first - _DAY)
         return drift(self._of(lambda cell: not cell.day or cell.day >= f"{first}").cells(), against.cells())
