@@ -211,11 +211,25 @@ def test_a_misspelt_member_does_not_pass_in_a_replay_but_few_events_need_not_hav
             "properties.revnue is in none of the events with revenue, so nothing was compared",
             "",
         ),
-        ({"agree": {"values": ["hook.properties.revnue", "mixpanel.revnue"]}}, "", "so nothing was compared"),
         (
-            {"agree": {"on": "order_id", "values": ["hook.properties.revenue", "mixpanel.revenue"]}},
+            {"agree": {"values": ["hook.properties.revnue", "mixpanel.revnue"]}},
+            "properties.revnue is in none of the events, so nothing was compared. Did you mean 'properties.revenue'?",
             "",
-            "agree: no event with order_id arrives at two destinations",
+        ),
+        (
+            {"agree": {"on": "revnue", "values": ["hook.properties.revenue", "mixpanel.revenue"]}},
+            "cannot be checked: none of the events has a value at 'revnue'. Did you mean 'revenue'?",
+            "",
+        ),
+        (
+            {"agree": {"on": "zzz", "values": ["hook.properties.revenue", "mixpanel.revenue"]}},
+            "cannot be checked: none of the events has a value at 'zzz'",
+            "",
+        ),
+        (
+            {"agree": {"on": "coupon", "values": ["hook.properties.revenue", "mixpanel.revenue"]}},
+            "",
+            "agree: no event with coupon arrives at two destinations",
         ),
         ({"required": {"event": "Paid", "at": {"hook": ["revenue"]}}}, "", ""),
         ({"required": {"event": "Payd", "at": {"hook": ["revenue"]}}}, "Did you mean 'Paid'?", ""),
@@ -225,15 +239,47 @@ def test_a_misspelt_member_does_not_pass_in_a_replay_but_few_events_need_not_hav
     ],
 )
 def test_a_policy_that_checks_nothing_is_reported(policy: dict[str, Any], breach: str, unchecked: str) -> None:
-    """It would hold for any event: after a typing mistake, or without what it needs."""
+    """It would hold for any event: after a typing mistake, or without what it needs. A member may be null, though."""
     workspace = Workspace.loads(WORKSPACE)
+    events = paid(1, 5, 6)
+    for event in events:
+        event["properties"]["coupon"] = None
     for result in (
-        replay(paid(1, 5, 6), workspace, policies=Policies.of([policy])),
-        compare(paid(1, 5, 6), workspace, workspace, policies=Policies.of([policy])),
+        replay(events, workspace, policies=Policies.of([policy])),
+        compare(events, workspace, workspace, policies=Policies.of([policy])),
     ):
         assert bool(result.policy_breaches) is bool(breach)
         assert breach in repr(result)
         assert [unchecked in text for text in result.unchecked] == [True] * bool(unchecked)
+
+
+MEANT = "Did you mean 'revenue'?"
+AGREE = "agree: {on: revnue, values: [hook.properties.revenue, mixpanel.revenue]}"
+
+
+def test_a_misspelt_option_has_its_place_in_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of policies, or of a workspace; the command fails."""
+    file, workspace = tmp_path / "policies.yaml", tmp_path / "workspace.yaml"
+    file.write_text(f"policies:\n- hosts: ['*']\n- {AGREE}\n")
+    workspace.write_text(f"{WORKSPACE}policies:\n- name: same\n  {AGREE}\n")
+    events = ndjson(tmp_path / "e.ndjson", paid(1, 5))
+
+    assert main(["replay", str(events), "--workspace", str(workspace), "--policies", str(file)]) == 1
+
+    said = capsys.readouterr().out
+    assert f"agree: cannot be checked: none of the events has a value at 'revnue'. {MEANT} ({file}:3:15)" in said
+    assert f"same: cannot be checked: none of the events has a value at 'revnue'. {MEANT} ({workspace}:9:15)" in said
+
+
+@pytest.mark.parametrize(("events", "destinations"), [(1, ["hook"]), (0, None)])
+def test_a_policy_about_destinations_without_events_only_says_so(events: int, destinations: list[str] | None) -> None:
+    """Nothing shows that its options are wrong."""
+    policies = Policies.of([{"agree": {"on": "zzz", "values": ["hook.a", "mixpanel.b"]}}])
+
+    result = replay(paid(1, 5)[:events], Workspace.loads(WORKSPACE), destinations=destinations, policies=policies)
+
+    assert result.policy_breaches == []
+    assert result.unchecked == ["agree: no event with zzz arrives at two destinations of hook.a and mixpanel.b"]
 
 
 def test_losses_are_checked_if_their_destination_is_simulated() -> None:

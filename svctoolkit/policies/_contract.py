@@ -18,7 +18,8 @@ class Finding:
     """A place where a policy does not hold: a dotted path in a payload, the value there, and what is wrong with it.
 
     `event`, `event_id` and `place` are those of the event, if the check was not about one event. `events` is how many
-    events it is about, `missing` the day on which they were expected and not delivered.
+    events it is about, `missing` the day on which they were expected and not delivered. `option` is the path of the
+    policy's option that is wrong.
     """
 
     destination: str
@@ -30,6 +31,7 @@ class Finding:
     place: str = ""
     events: int = 1
     missing: date | None = None
+    option: Sequence[str | int] = ()
 
 
 #: Checks one event and what arrived of it.
@@ -46,7 +48,8 @@ class Whole:
     `tables` has what was sent, `delivered` the numbers of delivered events by day, destination and event, also of
     earlier runs; `days` are those of this run, also days without any event between others. `is_complete` is false for
     a few events of a test, in which a member may be missing. `names` are those of the events, `simulated` whether the
-    losses of a destination (by key) are known. Checks add to `unchecked` what they could not decide.
+    losses of a destination (by key) are known. `paths` are those of a few events (by "") and of what was sent of them
+    (by destination), as far as a `Proof` needs them. Checks add to `unchecked` what they could not decide.
     """
 
     tables: Tables
@@ -55,15 +58,25 @@ class Whole:
     is_complete: bool = True
     names: Collection[str] = ()
     simulated: Mapping[str, bool] = field(default_factory=dict)
+    paths: Mapping[str, Collection[str]] = field(default_factory=dict)
     unchecked: list[str] = field(default_factory=list)
 
 
 class Reach(IntEnum):
-    """How far a check has got with an event: not at all, as far as what it is about, or to a result."""
+    """How far a check has got with an event.
+
+    - `NOTHING`: the check is not about what arrived
+    - `ARRIVED`: it is, but the event lacks a member that it needs
+    - `MEMBER`: the event has the member, without a value or at other destinations
+    - `EVENT`: the check is about this event, and what arrived lacks the values
+    - `VALUES`: there was a result
+    """
 
     NOTHING = 0
-    EVENT = 1
-    VALUES = 2
+    ARRIVED = 1
+    MEMBER = 2
+    EVENT = 3
+    VALUES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +84,12 @@ class Proof:
     """Shows that a policy has checked something: one with a misspelt name would hold for any event.
 
     `reach` is how far the check gets with an event and what arrived of it. `doubts` yields what to report of a run in
-    which it got this far.
+    which it got this far. `paths` says which ones it needs to know, to suggest one: the keys of `Whole.paths`.
     """
 
     reach: Callable[[Mapping[str, Json], Sequence[Arrival]], Reach]
     doubts: Callable[[Reach, Whole], Iterator[Finding]]
+    paths: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

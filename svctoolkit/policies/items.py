@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec
 
+from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Check, Finding, PolicyKind, ScreenedCheck, WholeCheck
@@ -33,6 +35,26 @@ class Flaw(NamedTuple):
     path: Sequence[str | int]
     text: str
     at_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file with policies, and the number of one in it."""
+
+    file: Path
+    number: int
+    item: Mapping[str, Json]
+
+    def place(self, *steps: str | int) -> str:
+        """Return file, line and column of what is at these steps of the policy; empty if the file has changed since."""
+        try:
+            document = yamlfile.load(self.file)
+        except ConfigError:
+            return ""
+        items = document.data.get("policies") if isinstance(document.data, dict) else None
+        if not isinstance(items, list) or self.item not in items[self.number : self.number + 1]:
+            return ""
+        return document.where(("policies", self.number, *steps))
 
 
 def kinds() -> dict[str, PolicyKind]:

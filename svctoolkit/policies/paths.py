@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
+from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
 from svctoolkit.policies.arrivals import Arrival
@@ -94,6 +95,19 @@ def ends_with(path: str, steps: str) -> bool:
 def without_indexes(steps: str) -> str:
     """Return a place as policies search it: users copy places from reports, with `*` for indexes."""
     return steps.replace(".*", "")
+
+
+def near_paths(steps: str, known: Iterable[str]) -> str:
+    """Return ` Did you mean 'a.b'?` for the nearest ends of known paths (without indexes), or an empty string."""
+    names = steps.split(".")
+    ends = {tuple(path.split(".")[-len(names) :]) for path in known}
+    # Each step must be near its own: `properties.coupon` is not meant by `properties.revnue`.
+    near = [end for end in ends if len(end) == len(names) and all(map(_is_near, names, end))]
+    return did_you_mean(steps, map(".".join, sorted(near)))
+
+
+def _is_near(name: str, other: str) -> bool:
+    return name == other or did_you_mean(name, [other]) != ""
 
 
 def values_at(arrival: Arrival, steps: str) -> list[tuple[str, Json]]:

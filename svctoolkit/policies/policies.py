@@ -15,12 +15,15 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Check, Finding, Proof, Reach, ScreenedCheck, Whole, WholeCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
 from svctoolkit.policies.breach import PolicyBreach, Severity
-from svctoolkit.policies.items import Flaw, kinds, make_check, names_of, odd_keys, schema
-from svctoolkit.policies.paths import ends_with
+from svctoolkit.policies.items import Flaw, Source, kinds, make_check, names_of, odd_keys, schema
+from svctoolkit.policies.paths import ends_with, leaves, without_indexes
 from svctoolkit.policies.tables import EVENT_COLUMNS, reads_of
 
 if TYPE_CHECKING:
     from svctoolkit.workspace import Workspace
+
+
+_SEARCHED = 20  # events of a batch, for the paths that a misspelt one may mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,11 @@ class _Policy:
     owner: str
     accepted: Sequence[_Accepted]
     destinations: Sequence[str]
-    where: str = ""  # its place in a file
+    source: Source | None = None
+
+    def place(self, *steps: str | int) -> str:
+        """Return the place in a file of the policy, or of what is at these steps of it; empty without a file."""
+        return self.source.place(*steps) if self.source is not None else ""
 
     def unknown(self, destinations: Collection[str], *, misspelt_only: bool = False) -> Iterator[str]:
         """Yield an error for each unknown destination."""
@@ -82,8 +89,7 @@ class Policies:
         items = document.data["policies"]
         if problems := [document.problem(flaw.path, flaw.text, key=flaw.at_key) for flaw in _flaws(items)]:
             raise ConfigError(problems)
-        named = enumerate(zip(items, names_of(items), strict=True))
-        return cls(items, [_policy(item, name, document.where(("policies", n))) for n, (item, name) in named])
+        return cls.of(items)._from(Path(path))
 
     @classmethod
     def of(cls, items: Sequence[Mapping[str, Json]]) -> Policies:
@@ -106,7 +112,13 @@ class Policies:
                 flaws += [Flaw(("policies", number), text) for text in policy.unknown(workspace.destinations)]
         if flaws:
             raise ConfigError(_placed(flaws, workspace))
-        return policies
+        return policies if workspace.file is None else policies._from(workspace.file)
+
+    def _from(self, file: Path) -> Policies:
+        """Return these policies as those that are written in a file."""
+        numbered = enumerate(zip(self._policies, self.items, strict=True))
+        policies = [replace(policy, source=Source(file, number, item)) for number, (policy, item) in numbered]
+        return replace(self, _policies=policies)
 
     def __add__(self, others: Policies) -> Policies:
         """Return the policies of both: all of them must hold."""
@@ -146,7 +158,7 @@ class Policies:
         `misspelt_only`: several workspaces share these policies, so only a name that looks misspelt is an error.
         """
         unknown = [
-            Problem(text, policy.where)
+            Problem(text, policy.place())
             for policy in self._policies
             for text in policy.unknown(destinations, misspelt_only=misspelt_only)
         ]
@@ -207,6 +219,26 @@ class Policies:
             furthest[number] = far
         return furthest
 
+    def paths(
+        self,
+        event_at: Callable[[int], Mapping[str, Json]],
+        events: int,
+        sent: Mapping[str, Sent],
+        reached: Mapping[str, int],
+    ) -> dict[str, set[str]]:
+        """Return the paths of a few events and of what was sent of them, for `check_reach`: see `Whole.paths`.
+
+        Only those that a check without a result needs; `reached` is what `prove` returned for these events.
+        """
+        needed = {key for n, proof in self._proofs if reached.get(n, 0) < Reach.VALUES for key in proof.paths}
+        found: dict[str, set[str]] = {key: set() for key in sorted(needed) if key in sent or not key}
+        for key, paths in found.items():
+            for position in range(min(events, _SEARCHED)):
+                arrival = sent[key].arrival(position) if key else Arrival("", [event_at(position)])
+                if arrival is not None:
+                    paths.update(without_indexes(path) for path, _ in leaves(arrival.opened))
+        return found
+
     @property
     def _proofs(self) -> list[tuple[str, Proof]]:
         checks = ((str(number), one.check) for number, one in enumerate(self._policies))
@@ -221,7 +253,9 @@ class Policies:
             policy = self._policies[int(number)]
             for finding in proof.doubts(Reach(reached.get(number, Reach.NOTHING)), whole):
                 if not self._is_accepted(policy, finding, finding.event):
-                    yield self._breach(policy, finding, finding.event, finding.event_id), finding
+                    place = policy.place(policy.kind, *finding.option) if finding.option else ""
+                    placed = replace(finding, text=f"{finding.text} ({place})") if place else finding
+                    yield self._breach(policy, placed, finding.event, finding.event_id), placed
 
     def search(self, destination: str, sent: Sent) -> None:
         """Search what was sent to a destination for `check_batch`: right after the mapping, this is much faster."""
@@ -325,7 +359,7 @@ def _placed(flaws: Sequence[Flaw], workspace: Workspace) -> list[Problem]:
     return [Problem(f"{'.'.join(map(str, flaw.path))}: {flaw.text}", where) for flaw in flaws]
 
 
-def _policy(item: Mapping[str, Any], name: str, where: str = "") -> _Policy:
+def _policy(item: Mapping[str, Any], name: str) -> _Policy:
     of_kind = kinds()
     kind = next(name for name in item if name in of_kind)
     return _Policy(
@@ -336,7 +370,6 @@ def _policy(item: Mapping[str, Any], name: str, where: str = "") -> _Policy:
         owner=item.get("owner", ""),
         accepted=[_accepted(entry) for entry in item.get("accepted", ())],
         destinations=[*of_kind[kind].destinations(item[kind])],
-        where=where,
     )
 
 

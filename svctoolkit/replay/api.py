@@ -205,7 +205,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
     if resume and out is None:
         raise ConfigError("resume requires `out`, the folder of the replay to continue")
     job = job_of(sides, options)
-    policies = Policies.of(job.policies)
+    policies = _policies(options, sides[-1])
     if options["history"] is not None:
         History.check(options["history"])  # a file that cannot be used is an error before the first event
     if is_collection(events):

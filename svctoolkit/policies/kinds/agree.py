@@ -9,7 +9,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
 from svctoolkit.policies.arrivals import Arrival, Sent
-from svctoolkit.policies.paths import first_values, has_value, values_at, without_indexes
+from svctoolkit.policies.paths import first_values, has_value, near_paths, values_at, without_indexes
 from svctoolkit.policies.shares import share
 
 
@@ -46,21 +46,29 @@ def make(options: Json) -> ScreenedCheck:
     def reach(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Reach:
         by_key = {arrival.destination: arrival for arrival in arrivals}
         wanted = [(by_key[destination], steps) for destination, steps in places if destination in by_key]
-        if len(wanted) < 2 or (on is not None and not has_value(Arrival("", [event]), on)):
+        if on is not None and (len(wanted) < 2 or not has_value(Arrival("", [event]), on)):
+            has_member = bool(values_at(Arrival("", [event]), on))
+            return Reach.MEMBER if has_member else Reach.ARRIVED if len(wanted) > 1 else Reach.NOTHING
+        if len(wanted) < 2:
             return Reach.NOTHING
         return Reach.VALUES if any(values_at(arrival, steps) for arrival, steps in wanted) else Reach.EVENT
 
     def doubts(reached: Reach, whole: Whole) -> Iterator[Finding]:
         named = " and ".join(f"{destination}.{steps}" for destination, steps in places)
-        if reached == Reach.EVENT and on is not None:
-            yield Finding(*places[0], f"is in none of the events with {on}, so nothing was compared")
-        elif reached == Reach.EVENT:  # on a day without orders, no event has a revenue
-            whole.unchecked.append(f"agree: no event has {named}, so nothing was compared")
-        elif reached == Reach.NOTHING:
-            with_member = f" with {on}" if on is not None else ""
+        with_member = f" with {on}" if on is not None else ""
+        if reached == Reach.EVENT:
+            for number, (key, steps) in enumerate(places):
+                near = near_paths(steps, whole.paths.get(key, ()))
+                text = f"is in none of the events{with_member}, so nothing was compared.{near}".removesuffix(".")
+                yield Finding(key, steps, text, option=("values", number))
+        elif reached == Reach.ARRIVED and on is not None:
+            near = near_paths(on, whole.paths.get("", ()))
+            text = f"cannot be checked: none of the events has a value at {on!r}.{near}".removesuffix(".")
+            yield Finding(places[0][0], "", text, option=("on",))
+        elif reached < Reach.EVENT:
             whole.unchecked.append(f"agree: no event{with_member} arrives at two destinations of {named}")
 
-    return ScreenedCheck(check, screen, early, Proof(reach, doubts))
+    return ScreenedCheck(check, screen, early, Proof(reach, doubts, ["", *(key for key, _ in places)]))
 
 
 def _are_alike_numbers(scalars: Sequence[bytes], tolerance: float) -> bool:

@@ -58,7 +58,8 @@ def make(options: Json) -> ScreenedCheck:
         if reached == Reach.VALUES:
             return
         if name is not None and name not in whole.names and (near := did_you_mean(name, whole.names)):
-            yield Finding(next(iter(at)), "", f"cannot be checked: none of the events is called {name!r}.{near}")
+            text = f"cannot be checked: none of the events is called {name!r}.{near}"
+            yield Finding(next(iter(at)), "", text, option=("event",))
         else:
             whole.unchecked.append(
                 f"required: no {f'{name!r} event' if name is not None else 'event'} arrives at {where}"

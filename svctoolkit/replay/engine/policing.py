@@ -66,8 +66,12 @@ class Police:
             broken[position, breach.policy, breach.destination] = None
         for _, policy, destination in broken:
             self._book.sum.breach(policy, destination)
-        reached = self._book.sum.tally.reached
-        self._book.sum.reach(self._policies.prove(event_at, len(records), self._sent, reached))
+        of_sum = self._book.sum
+        given = event_at, len(records), self._sent
+        of_sum.reach(self._policies.prove(*given, of_sum.tally.reached))
+        for key, paths in self._policies.paths(*given, of_sum.tally.reached).items():
+            maskers = [self._maskers[key]] if key else self._maskers.values()
+            of_sum.see_paths({key: {self._book.words(path, *maskers) for path in paths}})
         self._sent.clear()
 
     def finish(self) -> list[bytes]:
@@ -162,8 +166,8 @@ def _with_keys(breaches: Iterable[tuple[PolicyBreach, Finding]]) -> Iterator[tup
 def _whole(tally: Tally, tables: Tables, history: Path | str | None, simulated: Mapping[str, bool]) -> Whole:
     names = {flow.event for flow in tally.flows} | {shift.event for shift in tally.shifts}
     if history is None:
-        return Whole(tables, names=names, simulated=simulated)
+        return Whole(tables, names=names, simulated=simulated, paths=tally.paths)
     own = History(tally.history)
     delivered = History.load(history).merge(own).delivered()
     days = sorted([*own.all_days(), *own.missing_days()])
-    return Whole(tables, delivered, days, names=names, simulated=simulated)
+    return Whole(tables, delivered, days, names=names, simulated=simulated, paths=tally.paths)

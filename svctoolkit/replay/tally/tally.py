@@ -181,7 +181,7 @@ class Tally(msgspec.Struct):
     groups). `personal` counts the events with new personal data, by destination and kind. `accepted` counts those
     that an entry of a list of accepted differences covers, by destination and number of the entry. `policies`
     counts the events that break a policy, by its name and destination; `reached` is how far their checks got (see
-    `svctoolkit.policies.Policies.prove`). `strata` are the shapes of a sample; those
+    `svctoolkit.policies.Policies.prove`), `paths` what its `paths` found. `strata` are the shapes of a sample; those
     after the first 2,000 are counted as one. `seconds` is the time of each step, over all processes. `lost` counts
     what simulated destinations lose. `history` has the counts for a history, one part for each input. `flows`
     counts the events of a replay by source, name, stage, destination and fate, `shifts` those of a comparison by
@@ -208,6 +208,7 @@ class Tally(msgspec.Struct):
     accepted: dict[str, dict[str, int]] = {}
     policies: dict[str, dict[str, int]] = {}
     reached: dict[str, int] = {}
+    paths: dict[str, set[str]] = {}
     seconds: dict[str, float] = {}
     strata: dict[str, Stratum] = {}
     lost: list[LossCount] = []
@@ -283,6 +284,12 @@ class Sum:
         for policy, far in reached.items():
             self.tally.reached[policy] = max(far, self.tally.reached.get(policy, 0))
 
+    def see_paths(self, paths: Mapping[str, set[str]]) -> None:
+        """Add paths of events and of what was sent, for the texts of policies that checked nothing."""
+        for key, more in paths.items():
+            of = self.tally.paths.setdefault(key, set())
+            of.update(sorted(more - of)[: max(0, _MOST_NAMES - len(of))])
+
     def accept(self, destination: str, number: int) -> None:
         """Count an event with a difference that is accepted."""
         _add_counts(self.tally.accepted, {destination: {str(number): 1}})
@@ -331,6 +338,7 @@ class Sum:
         _add_counts(mine.accepted, tally.accepted)
         _add_counts(mine.policies, tally.policies)
         self.reach(tally.reached)
+        self.see_paths(tally.paths)
         mine.lossy = add_counts(mine.lossy, tally.lossy)
         mine.newly_lost = add_counts(mine.newly_lost, tally.newly_lost)
         for step, spent in tally.seconds.items():
