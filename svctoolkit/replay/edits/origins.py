@@ -17,7 +17,8 @@ from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.policies import Policies
 from svctoolkit.policies.origins import MOST, Subject, find_origins, names_of
-from svctoolkit.replay.engine.engine import Job, context_of
+from svctoolkit.replay.engine.clock import context_of
+from svctoolkit.replay.engine.engine import Job
 from svctoolkit.replay.records.record import Record
 from svctoolkit.replay.results.members import Reader
 from svctoolkit.replay.tally.tally import Group

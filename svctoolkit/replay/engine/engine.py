@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from itertools import count
+from functools import cached_property
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
-from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 
 from svctoolkit import personal
 from svctoolkit.delivery import Transport
-from svctoolkit.destinations import Context, Lookup
+from svctoolkit.destinations import Context
 from svctoolkit.events import Event
 from svctoolkit.history import Collector
 from svctoolkit.json_codec import encode
@@ -26,6 +24,7 @@ from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
 from svctoolkit.pipeline.texts import STAGES as TEXT_STAGES
 from svctoolkit.policies import Policies
+from svctoolkit.replay.engine.clock import context_of, time_of
 from svctoolkit.replay.engine.policing import Police
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.inputs import records
@@ -377,31 +376,3 @@ class _Timer:
 
     def __exit__(self, *_: object) -> None:
         self._into[self._step] = self._into.get(self._step, 0.0) + perf_counter() - self._started
-
-
-def context_of(record: Record, now: datetime, lookup: Lookup | None = None) -> Context:
-    """Return the context of a mapping: the event's own time as the current time, ids derived from its place.
-
-    `now` is for events without a time.
-    """
-    clock, new_id = partial(time_of, record.head, now), partial(_id, record.place, count())
-    return Context(clock=clock, new_id=new_id) if lookup is None else Context(clock, lookup, new_id)
-
-
-def time_of(event: Mapping[str, Json], otherwise: datetime) -> datetime:
-    """Return the time at which mappings see an event: its own, or another one for events without a time."""
-    # The time of receipt first: mappings with a time limit would refuse old events by today's clock.
-    for name in ("receivedAt", "timestamp", "originalTimestamp"):
-        text = event.get(name)
-        if isinstance(text, str):
-            try:
-                moment = datetime.fromisoformat(text)
-            except ValueError:
-                continue
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return otherwise
-
-
-def _id(place: str, numbers: Iterator[int]) -> str:
-    # Derived, not random: two replays of the same file must not differ in ids.
-    return str(uuid5(NAMESPACE_URL, f"{place}#{next(numbers)}"))

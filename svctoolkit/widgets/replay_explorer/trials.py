@@ -17,7 +17,7 @@ from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
 from svctoolkit.pipeline.leaves import shrink
 from svctoolkit.pipeline.lineage import measure
-from svctoolkit.replay.engine.engine import context_of
+from svctoolkit.replay.engine.clock import context_of
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.options import Options, complete
 from svctoolkit.replay.records.record import Record
