@@ -26,6 +26,8 @@ def warehouse_page(warehouse: Warehouse) -> Html:
     """Show which events feed which tables, each table with its types and first rows, and what was lost."""
     tables = warehouse.tables()
     blocks: list[object] = [_flow(warehouse, dict(zip(tables["table"], tables["rows"], strict=True)))]
+    if warehouse.unchecked:
+        blocks.append(display.message("\n".join(map(str, warehouse.unchecked)), "warning"))
     losses = warehouse.losses()
     if len(losses):
         lines = [f"{loss.path}: {loss.text} (event {loss.event_id})" for loss in losses.head(_LOSSES).itertuples()]

@@ -21,7 +21,7 @@ from svctoolkit.warehouse.loading.database import Database
 from svctoolkit.warehouse.loading.flow import Flow
 from svctoolkit.warehouse.loading.frames import frame_of
 from svctoolkit.warehouse.loading.load import Load, Loader
-from svctoolkit.warehouse.loading.seed import columns_of
+from svctoolkit.warehouse.loading.seed import UncheckedColumn, columns_of
 from svctoolkit.warehouse.loading.staging import Catalogue, Schema, Shapes, Staged, collector_pause
 from svctoolkit.warehouse.rows.names import namespace
 from svctoolkit.warehouse.rows.notes import Loss, Notes
@@ -90,6 +90,7 @@ class Warehouse(Displayed):
         self._loader: Loader | None = None
         self._flow = Flow(self.rows.usual.names.own("event_text"))
         self._seeded: Schema = {}
+        self.unchecked: Sequence[UncheckedColumn] = ()
         self._lock = RLock()
 
     @property
@@ -207,12 +208,13 @@ class Warehouse(Displayed):
         """Create the columns that production has, with their types, before anything is loaded.
 
         `path` is `information_schema.columns` of production as CSV, JSON or Parquet, or a DuckDB database, such as an
-        export. Raises `ConfigError`, also if rows were loaded already: the first type of a column wins.
+        export. Columns of unknown types are left out, and are in `unchecked` (`table`, `column`, `type`). Raises
+        `ConfigError`, also if rows were loaded already: the first type of a column wins.
         """
         with self._lock:
             if self._staged or (self._loader and len(self._loader.catalogue.schema) > 1):
                 raise ConfigError("seed a warehouse before anything is loaded")
-            self._seeded = columns_of(Path(path), self.provider, self.namespace)
+            self._seeded, self.unchecked = columns_of(Path(path), self.provider, self.namespace)
             self._open().seed(self._seeded)
 
     def facts(self) -> dict[str, dict[str, int]]:
@@ -223,6 +225,7 @@ class Warehouse(Displayed):
         - `new_columns`, `new_tables`: what `seed` did not have; 0 if nothing was seeded
         """
         facts = {table: dict.fromkeys(FACTS, 0) for table in self.types()}
+        unchecked = {(of.table, of.column) for of in self.unchecked}
         rejected = self._open().catalogue.discards
         discards = self.discards()
         for table, count in discards[discards.columns[0]].value_counts().items():
@@ -236,9 +239,9 @@ class Warehouse(Displayed):
         for table, columns in self.types().items():
             if table in facts:
                 facts[table]["rows"] = self.count(table)
-                known = self._seeded.get(table)
-                facts[table]["new_tables"] = int(bool(self._seeded) and known is None)
-                facts[table]["new_columns"] = len(columns.keys() - known.keys()) if known is not None else 0
+                known = {*self._seeded.get(table, ()), *(column for name, column in unchecked if name == table)}
+                facts[table]["new_tables"] = int(bool(self._seeded) and not known)
+                facts[table]["new_columns"] = len(columns.keys() - known) if known else 0
         return facts
 
     def sql(self, query: str, *, timeout: float = 60.0) -> pd.DataFrame:

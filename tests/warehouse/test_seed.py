@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -44,12 +45,34 @@ def test_values_are_those_that_productions_columns_hold(tmp_path: Path) -> None:
     types = warehouse.types()["PAID"]
     assert (types["TOTAL"], types["ITEMS"], types["PAID_AT"]) == ("float", "int", "datetime")
     assert "AREA" not in types
+    assert [(of.table, of.column, of.type) for of in warehouse.unchecked] == [("PAID", "AREA", "GEOGRAPHY")]
     assert (facts["PAID"]["rows"], facts["PAID"]["discards"], facts["PAID"]["type_changes"]) == (2, 2, 2)
     assert facts["PAID"]["new_columns"] > 0
     assert (facts["TRACKS"]["new_tables"], facts["PAID"]["new_tables"]) == (1, 0)
     assert "RUDDER_DISCARDS" not in facts
     with pytest.raises(ConfigError, match="before anything is loaded"):
         warehouse.seed(tmp_path / "columns.csv")
+
+
+def test_columns_of_unknown_types_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With table, column and type, by the command and on the page. They are in production, so they are not new."""
+    (tmp_path / "workspace.yaml").write_text("destinations: {wh: {type: POSTGRES, config: {}}}")
+    (tmp_path / "e.ndjson").write_text(json.dumps(paid(1, area="x", total=5)))
+    columns = "table_name,column_name,data_type\npaid,area,geography\npaid,total,bigint\nshops,place,point\n"
+    file = written(tmp_path, columns)
+    text = "paid.area: production's type geography is unknown, so values were not checked against it. Write a known"
+
+    rest = ["--events", str(tmp_path / "e.ndjson"), "--workspace", str(tmp_path / "workspace.yaml")]
+    assert main(["warehouse", "show", *rest, "--production", str(file)]) == 0
+    said = capsys.readouterr().out
+    warehouse = Warehouse("POSTGRES")
+    warehouse.seed(file)
+    warehouse.load([paid(1, area="x", total=5)])
+
+    assert f"  warning: {text} type for this column in a CSV of production's columns" in said
+    assert "  warning: shops.place: production's type point is unknown" in said
+    assert text in html.unescape(warehouse._repr_mimebundle_()["text/html"])
+    assert warehouse.facts()["paid"]["new_columns"] == len(warehouse.types()["paid"].keys() - {"area", "total"})
 
 
 @pytest.mark.parametrize("name", ["rs", "bq", "clickhouse"])

@@ -104,6 +104,7 @@ def _lines(key: str, warehouse: Warehouse, result: Replayed) -> list[str]:
     rows = ", ".join(f"{table} {count:,}" for table, count in zip(tables["table"], tables["rows"], strict=True))
     losses = warehouse.losses()
     lines = [f"{key} ({warehouse.provider.label}), {result.events:,} events: {rows}"]
+    lines += [f"  warning: {unchecked}" for unchecked in warehouse.unchecked]
     for (table, column, kind), of_column in losses.groupby(["table", "column", "kind"], sort=True):
         first = of_column.iloc[0]
         lines.append(f"  warning: {table}.{column}: {len(of_column):,} {kind}; {first.path}: {first.text}")

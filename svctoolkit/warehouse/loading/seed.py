@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,8 +30,23 @@ _FILES: Final = {".csv": "read_csv_auto", ".json": "read_json_auto", ".ndjson": 
 _WANTED: Final = ("table_name", "column_name", "data_type")
 
 
-def columns_of(path: Path, provider: Provider, schema: str) -> Schema:
-    """Return table -> column -> warehouse-neutral type. Columns of types that RudderStack does not write are left out.
+@dataclass(frozen=True, slots=True)
+class UncheckedColumn:
+    """A column of production whose type is unknown, so it is left out."""
+
+    table: str
+    column: str
+    type: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.table}.{self.column}: production's type {self.type} is unknown, so values were not checked against "
+            "it. Write a known type for this column in a CSV of production's columns, such as string"
+        )
+
+
+def columns_of(path: Path, provider: Provider, schema: str) -> tuple[Schema, list[UncheckedColumn]]:
+    """Return table -> column -> warehouse-neutral type, and the columns of types that RudderStack does not write.
 
     `path` is a DuckDB database, or `information_schema.columns` as CSV, JSON or Parquet. If it has several schemas,
     only the one with the name `schema` counts. Raises `ConfigError`.
@@ -46,16 +62,21 @@ def columns_of(path: Path, provider: Provider, schema: str) -> Schema:
         schemas = {schema.lower()}
     name = str.upper if provider.upper_case else str.lower
     columns: Schema = {}
+    unchecked: list[UncheckedColumn] = []
     for row in rows:
-        kind = _kind(row, provider)
-        if kind and str(row.get("table_schema") or "").lower() in schemas:
-            columns.setdefault(name(row["table_name"]), {})[name(row["column_name"])] = kind
+        if str(row.get("table_schema") or "").lower() not in schemas:
+            continue
+        table, column = name(row["table_name"]), name(row["column_name"])
+        if kind := _kind(row, provider):
+            columns.setdefault(table, {})[column] = kind
+        else:
+            unchecked.append(UncheckedColumn(table, column, str(row["data_type"])))
     if not columns and rows:
         types = ", ".join(sorted({str(row["data_type"]) for row in rows}))
         raise ConfigError(f"has no column of a type that RudderStack writes, only {types}", where=str(path))
     if not columns:
         raise ConfigError("has no columns of tables", where=str(path))
-    return columns
+    return columns, unchecked
 
 
 # Any: rows of a file
