@@ -390,4 +390,13 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert json.loads(capsys.readouterr().out)["names"]["Order Completed"]["2026-01-10"] == 20
     assert main(["trend", database, "--format", "html"]) == 0
     assert "<h1" in capsys.readouterr().out
-    assert main(["trend", database, "--event", "Nothing"]) == 5
+    capsys.readouterr()
+    for option, name, said in (
+        ("--event", "Nothing", "unknown event 'Nothing'.\n"),
+        ("--event", "Order Complted", "unknown event 'Order Complted'. Did you mean 'Order Completed'?"),
+        ("--channel", "wb", "unknown channel 'wb'. Did you mean 'web'?"),
+        ("--app", "1.0.1", "unknown app version '1.0.1'"),
+        ("--destination", "ga4", "unknown destination 'ga4'.\n"),
+    ):
+        assert main(["trend", database, option, name]) == 5
+        assert said in capsys.readouterr().err

@@ -10,7 +10,12 @@ from svctoolkit.cli._command import Command, Exit
 from svctoolkit.cli._inputs import report_rejects
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from svctoolkit.history import History
     from svctoolkit.replay.records.record import Reject
+
+_WORDS = {"app": "app version"}
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +38,8 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.profile import read_history
 
     rejects: list[Reject] = []
-    history = read_history(args.file, rejects=rejects).only(args.event, args.channel, args.app, args.destination)
+    everything = read_history(args.file, rejects=rejects)
+    history = everything.only(args.event, args.channel, args.app, args.destination)
     if args.format == "html":
         _terminal.out(history.to_html())
     elif args.format == "json":
@@ -42,9 +48,25 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out("\n".join(map(_terminal.plain, repr(history).split("\n"))))
     report_rejects(rejects)
     if not history.events:
-        _terminal.err("no events of this kind in the history")
+        _terminal.err(_terminal.plain("; ".join(_unknown(everything, args)) or "no events of this kind in the history"))
         return Exit.NOTHING
     return Exit.OK
+
+
+def _unknown(history: History, args: argparse.Namespace) -> Iterator[str]:
+    """Yield an error for each name that no event in the history has."""
+    from svctoolkit.errors import UnknownName
+
+    cells = history.cells()
+    known = {
+        "event": {cell.title for cell in cells},
+        "channel": {cell.channel for cell in cells},
+        "app": {cell.app for cell in cells},
+        "destination": {destination for cell in cells for destination in cell.outcomes},
+    }
+    for option, names in known.items():
+        if (name := getattr(args, option)) and name not in names:
+            yield str(UnknownName(_WORDS.get(option, option), name, sorted(names)))
 
 
 command = Command(
