@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
 from svctoolkit.json_types import Json
+from svctoolkit.number_forms import FEWEST_OF_NUMBER, NAMED_PHONE, PHONE, is_phone, numbers_in
 from svctoolkit.secrets import MASK, Masker
 
 #: The kind of personal data; "" for a string whose name says nothing.
@@ -58,35 +59,11 @@ _IP = re.compile(
     r"|(?<![\w:.])(?:(?:[0-9A-Fa-f]{1,4}:){4,7}(?::?[0-9A-Fa-f]{1,4}){1,4}"
     r"|(?:[0-9A-Fa-f]{1,4}:){2,6}:[0-9A-Fa-f]{1,4}(?::[0-9A-Fa-f]{1,4}){0,5})(?![\w:])"
 )
-_PHONE = re.compile(r"(?<![\w./-])\+?\d[\d ()./-]{7,18}\d(?![\w-]|\.\d)")
 _HASH = re.compile(r"(?:[0-9a-fA-F]{32,128}|[A-Za-z0-9+/_-]{43,88}={0,2})")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
-# A value whose name says that it is a telephone number may be shorter, as numbers are within a town.
-_NAMED_PHONE = re.compile(r"(?<![\w./-])[+(]?\d[\d ()./-]{5,18}\d(?![\w-]|\.\d)")
-# What else has digits and separators: a day with its hour, an IP address, a decimal number.
-_NOT_PHONE = re.compile(r"\d{4}-\d{2}-\d{2}( \d\d)?|(?:\d{1,3}\.){3}\d{1,3}|(?:0|[1-9]\d*)\.\d+")
-# What else has many digits and separators, if neither a member nor a prefix says that it is a telephone number.
-_DAY = r"(?:(?:19|20)\d\d[./-][01]?\d[./-][0-3]?\d|[0-3]?\d[./-][0-3]?\d[./-](?:19|20)\d\d)"
-_OTHER_NUMBERS = re.compile(
-    rf"{_DAY}(?:[ ./-]+{_DAY})?(?: \d\d(?:\.\d\d){{0,2}})?"
-    r"|(?:19|20)\d{2}[01]\d[0-3]\d[ .-]\d{4,6}|(?:19|20)\d\d-[01]\d[0-3]\d-\d+"  # compact times, numbers of orders
-    r"|(?=\d++(?:\.\d++)*?\.\d\.\d)\d++(?:[.-]\d++)*"  # versions
-    r"|97[89][ -]?(?:\d[ -]?){9}\d"  # ISBN
-    r"|\d{1,2}(?: \d{3}){2,}|\d{5,}-\d{5,}|\d{5}-\d{4}|\d{4}(?:[ -]\d{4}){2}"  # amounts, ranges, ZIP+4, orders
-    r"|[1-9]\d?(?: \d{1,2})+|000\d*"
-)
-_MOST_DIGITS = 15  # E.164
 _MOST_ENCODINGS = 4  # of an address in an address in an address
-_FEWEST_DIGITS = 7  # of a telephone number
-_FEWEST_OF_NUMBER = 10  # of one without prefix and separators, such as 4915112345678, if a member says what it is
-# The same for JSON that is searched as bytes, see `lines_with`.
-_PHONE_IN_JSON = re.compile(_NAMED_PHONE.pattern.encode())
-_LONG_PHONE_IN_JSON = re.compile(_PHONE.pattern.encode())
-_PLAIN_NUMBER = re.compile(rb"(?<![+(])(?:0|[1-9]\d*)(?:\.\d+)?")  # see `is_phone`
-# A number as a member or an element, too short for a card: `_numbers_in` finds nothing else in it.
+# A number as a member or an element, too short for a card: `numbers_in` finds nothing else in it.
 _JSON_NUMBER = re.compile(rb"(?<=[:,\[])(?:0|[1-9]\d{0,12})(\.\d+)?(?=[,}\]])")
-_MANY_DIGITS = re.compile(rb"(?<![\w.-])\d(?:[ -]?\d){13}")
-_FEWEST_OF_CARD = 14
 _PHONE_WORDS = (b"phone", b"mobile", b"cell", b"tel", b"fax", b"msisdn")
 _REST_OF_NAME = re.compile(rb'[^"]{0,20}":')
 _MEMBERS = {"d": b"0123456789", "h": b"-", "s": b".", "p": b" ()/"}
@@ -156,14 +133,14 @@ def replace_in_text(text: str, substitute: Substitute) -> str:
         return text
     text = _ADDRESS.sub(lambda run: _replace_emails(run[0], substitute), text)
     text = _IP.sub(lambda match: substitute(match[0], "ip"), text)
-    return text if _DATE.fullmatch(text) else _PHONE.sub(lambda match: substitute(match[0], "phone"), text)
+    return text if _DATE.fullmatch(text) else PHONE.sub(lambda match: substitute(match[0], "phone"), text)
 
 
 def may_be_personal(text: str, name: str, owner: str) -> bool:
     """Whether the value of a member may have an e-mail address or a telephone number, or its name says so."""
     if "@" in text or "%40" in text or "%25" in text or "%2B" in text or kind_of(name, owner):
         return True
-    return len(text) > 8 and _PHONE.search(text) is not None
+    return len(text) > 8 and PHONE.search(text) is not None
 
 
 def is_email(text: str) -> bool:
@@ -240,11 +217,11 @@ def lines_with(kinds: Collection[str], text: bytes, ends: Sequence[int] = ()) ->
             for run in pattern.finditer(classes):
                 start, end = run.span()
                 if plain := _JSON_NUMBER.match(text, start + 1):  # numbers differ in each line: caching does not help
-                    if not plain[1] and len(plain[0]) >= _FEWEST_OF_NUMBER:
+                    if not plain[1] and len(plain[0]) >= FEWEST_OF_NUMBER:
                         lines.add_numbers(("named",), start)
                     continue
                 # Nearly always there is nothing, and the same runs come again: an IP address, a version.
-                if numbers := _numbers_in(text[start - 1 : end + 1] if start else b" " + text[: end + 1]):
+                if numbers := numbers_in(text[start - 1 : end + 1] if start else b" " + text[: end + 1]):
                     lines.add_numbers(numbers, start)
     return lines.found
 
@@ -264,7 +241,7 @@ class _Lines:
         self.found[kind].add(bisect_right(self._ends, position))
 
     def add_numbers(self, numbers: Collection[str], position: int) -> None:
-        """Add the line of a position for the numbers that are there, as `_numbers_in` calls them."""
+        """Add the line of a position for the numbers that are there, as `numbers_in` calls them."""
         line = bisect_right(self._ends, position)
         if "card" in numbers and "card" in self.found:
             self.found["card"].add(line)
@@ -296,46 +273,6 @@ class _Lines:
 def ends_of(lines: Iterable[bytes]) -> list[int]:
     """Return where each line of a text ends, for `lines_with`: after the line break."""
     return [*accumulate(len(line) + 1 for line in lines)]
-
-
-@lru_cache(maxsize=4096)
-def _numbers_in(run: bytes) -> tuple[str, ...]:
-    """Return what a run of digits and separators may have: a `phone` number, one if a member is `named` so, a `card`.
-
-    The run has two bytes before it and one after it.
-    """
-    found = []
-    if len(run) > _FEWEST_OF_CARD and _MANY_DIGITS.search(run, 1):
-        found.append("card")
-    plain = _PLAIN_NUMBER.match(run, 2)
-    if plain is not None and plain.end() == len(run) - 1:
-        if plain.end() - 2 >= _FEWEST_OF_NUMBER and b"." not in plain[0]:
-            found += ["named"]
-    else:
-        if any(is_phone(match[0].decode()) for match in _LONG_PHONE_IN_JSON.finditer(run, 1)):
-            found += ["phone"]
-        elif any(is_phone(match[0].decode(), named=True) for match in _PHONE_IN_JSON.finditer(run, 1)):
-            found += ["named"]
-    return tuple(found)
-
-
-def is_phone(text: str, *, named: bool = False) -> bool:
-    """Whether what looks like a telephone number may be one: `named` if a member says so, which needs fewer digits.
-
-    Days, addresses and decimal numbers are none, and without a prefix or separators, digits are just a number.
-    """
-    digits = sum(map(str.isdigit, text))
-    if digits < _FEWEST_DIGITS or _NOT_PHONE.fullmatch(text):
-        return False
-    if text.startswith(("+", "(")):
-        return True
-    if named:
-        return text.startswith("0") or not text.isdigit() or digits >= _FEWEST_OF_NUMBER
-    if text.isdigit():  # `0170...` and `0049...`, but not `0000012345`
-        has_form = text.startswith("0") and digits >= (12 if text[1] == "0" else 10)
-    else:
-        has_form = text.startswith("0") or digits > 8
-    return has_form and digits <= _MOST_DIGITS and not _OTHER_NUMBERS.fullmatch(text)
 
 
 def plain_data(value: str | float, name: str, owner: str) -> dict[Kind, set[str]]:
@@ -375,7 +312,7 @@ def _is_plain(value: str | float, kind: Kind, *, named: bool) -> bool:
         return text.count(".") == 3 or text.count(":") > 1
     if kind != "phone":
         return True
-    form = _NAMED_PHONE if named else _PHONE
+    form = NAMED_PHONE if named else PHONE
     return any(is_phone(match[0], named=named) for match in form.finditer(text)) and (named or isinstance(value, str))
 
 
