@@ -8,21 +8,21 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.delivery import Answer
-from svctoolkit.errors import InvalidWorkspace
+from svctoolkit.errors import InvalidWorkspace, StillWaiting
 from svctoolkit.replay import replay
 from svctoolkit.server import Backoff
 from svctoolkit.server.tracing import parse_traceparent
@@ -135,6 +135,37 @@ def test_spans_show_nothing_of_an_event(traced: DataPlane, exporter: InMemorySpa
 
     for text in ("mira", '"u1', "Paid", "s3cr3t", "hook.example", "web-key"):
         assert text not in shown
+
+
+class StuckExporter(InMemorySpanExporter):
+    """Waits before it takes the span that ends the way of an event to a destination."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.released = threading.Event(), threading.Event()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        if any(span.name == "deliver mail" for span in spans):
+            self.reached.set()
+            self.released.wait(60)
+        return super().export(spans)
+
+
+def test_events_are_under_way_until_their_spans_are_made(workspace: Workspace) -> None:
+    """Whoever has waited in `drain` finds all of them, also with a slow exporter."""
+    exporter, provider = StuckExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with DataPlane(workspace, listen=False, backoff=Backoff(scale=0), traces=provider) as plane:
+        plane.script("mail", Answer(503), Answer(200))  # events without a retry are delivered within `ingest`
+        plane.ingest("POST", "/v1/track", headers=basic("web-key"), body=json.dumps(EVENT).encode())
+        assert exporter.reached.wait(60)
+        with pytest.raises(StillWaiting, match="mail"):
+            plane.drain(1)
+        exporter.released.set()
+        plane.drain(60)
+        ways = {span.name for span in exporter.get_finished_spans() if span.name.startswith("deliver ")}
+
+    assert ways == {"deliver crm", "deliver mail"}
 
 
 def test_events_without_a_context_have_a_trace_of_their_own(traced: DataPlane, exporter: InMemorySpanExporter) -> None:

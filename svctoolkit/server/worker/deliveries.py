@@ -275,10 +275,13 @@ class Deliveries:
                     _LOG.error("cannot store results of %s; retrying: %s", destination, failure)
                     self._timers.after(_STORE_PAUSE, lambda: self.settle(destination, records, done))
                 return
-            self._pending.settle(destination, settled)
-            done()
-            self._journal.deliver(numbered(requests, numbers), fates)
-            self._notifier.notify()
+            try:
+                # Recorded before they stop to be pending: after `drain`, counts, changes and spans are complete.
+                self._journal.deliver(numbered(requests, numbers), fates)
+            finally:
+                self._pending.settle(destination, settled)
+                done()
+                self._notifier.notify()
 
         held = [changes for record in records for changes in record.held]
         saving = self._work.save_results(fates, requests, number, held)
