@@ -146,10 +146,12 @@ class Jupyter:
                 self._lab.ask("DELETE", f"/api/sessions/{session['id']}")
 
     @contextmanager
-    def voila(self, name: str, shots: Path, *, theme: str = "light", **context: Any) -> Iterator[Sheet]:
-        """The notebook as a Voila dashboard."""
+    def voila(
+        self, name: str, shots: Path, *, theme: str = "light", slower: int = 1, **context: Any
+    ) -> Iterator[Sheet]:
+        """The notebook as a Voila dashboard. `slower`: how many times more time the page's scripts need."""
         url = f"{self._voila.url}/voila/render/{name}.ipynb?token={self._voila.token}&theme={theme}"
-        with self._sheet(url, shots, context) as sheet:
+        with self._sheet(url, shots, context, slower=slower) as sheet:
             sheet.shown()
             yield sheet
 
@@ -174,10 +176,14 @@ class Jupyter:
         page.close()
 
     @contextmanager
-    def _sheet(self, url: str, shots: Path, context: dict[str, Any], refused: str = "") -> Iterator[Sheet]:
+    def _sheet(
+        self, url: str, shots: Path, context: dict[str, Any], refused: str = "", slower: int = 1
+    ) -> Iterator[Sheet]:
         """A page at `url`. A failure inside is reported with a picture of the page and its console output."""
         page = self._context(context).new_page()
         sheet = Sheet(page)
+        if slower > 1:
+            page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slower})
         if refused:
             page.route(refused, lambda route: route.abort())
         try:

@@ -174,12 +174,16 @@ scenarios:
 
 def written(folder: Path) -> Path:
     """Write a notebook for each explorer, and its input files; return the folder."""
-    import nbformat  # takes seconds
-
     (folder / "orders.suite.yaml").write_text(_SUITE)
     for name, code in NOTEBOOKS.items():
-        cells = [nbformat.v4.new_code_cell(code.strip())]
-        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        made = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-        nbformat.write(made, folder / f"{name}.ipynb")
+        write(folder / f"{name}.ipynb", code)
     return folder
+
+
+def write(file: Path, code: str) -> None:
+    """Write a notebook with one cell."""
+    import nbformat  # takes seconds
+
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    cells = [nbformat.v4.new_code_cell(code.strip())]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), file)

@@ -20,10 +20,15 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The notebooks."""
+    return gallery.written(tmp_path_factory.mktemp("notebooks"))
+
+
+@pytest.fixture(scope="module")
+def servers(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
     """One JupyterLab, one Voila and one browser for all tests."""
-    folder, state = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
-    with jupyter(gallery.written(folder), state) as running:
+    with jupyter(folder, tmp_path_factory.mktemp("jupyter")) as running:
         yield running
 
 
@@ -57,6 +62,35 @@ def test_explorers_work_as_dashboards(servers: Jupyter, tmp_path: Path, name: st
     with servers.voila(name, tmp_path, theme="dark", color_scheme="dark") as sheet:
         VISITS[name](sheet.explorer)
         well_made(sheet)
+
+
+#: Lets a result wait until the page has copied the state of all widgets.
+LATE = """
+import threading
+from ipywidgets import Widget
+from svctoolkit.widgets.transformation_editor.state import EditorState
+
+copied, run = threading.Event(), EditorState.run
+answer = Widget.__dict__["_handle_control_comm_msg"].__func__
+
+def answer_and_tell(of, message):
+    answer(of, message)
+    copied.set()
+
+def run_late(state):
+    copied.wait(60)
+    return run(state)
+
+Widget._handle_control_comm_msg, EditorState.run = classmethod(answer_and_tell), run_late
+"""
+
+
+def test_a_page_that_joins_misses_no_result(servers: Jupyter, folder: Path, tmp_path: Path) -> None:
+    """It copies the state of all widgets, and listens a moment later: what a thread shows in between arrives, too."""
+    gallery.write(folder / "late.ipynb", LATE + gallery.NOTEBOOKS["transformation_editor"])
+    with servers.voila("late", tmp_path, slower=20) as sheet:
+        expect(sheet.page.get_by_text("saw").first).to_be_visible()
+        expect(sheet.explorer.get_by_text("running", exact=True)).to_have_count(0)
 
 
 def test_displays_and_grids_work_in_marimo(servers: Jupyter, tmp_path: Path) -> None:

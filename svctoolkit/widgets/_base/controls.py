@@ -14,6 +14,7 @@ from svctoolkit import display
 from svctoolkit.json_types import Json
 from svctoolkit.results.frames import flatten
 from svctoolkit.secrets import MASK, Secret
+from svctoolkit.widgets._base.catching_up import send_again
 from svctoolkit.widgets._base.style import STYLE
 from svctoolkit.widgets._base.tree_tools import tree_tools
 from svctoolkit.widgets._base.work import Painter, Work, failure
@@ -60,7 +61,7 @@ class Explorer(traitlets.HasTraits):  # type: ignore[misc]  # untyped if not ins
 
     def __init__(self, children: Iterable[Json], *, closing: Sequence[Callable[[], Json]] = ()) -> None:
         super().__init__()
-        tools = tree_tools()
+        tools = tree_tools(lambda: send_again(self.root))
         self.root = ipywidgets.VBox([html(f"<style>{STYLE}</style>"), *([tools] if tools else []), *children])
         self.root.add_class("svc-explorer")
         self._closing = closing
