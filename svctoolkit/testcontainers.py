@@ -57,7 +57,7 @@ class DataPlaneContainer(DockerContainer):
         """The address of the data plane for programs on this machine, such as `http://localhost:49153`."""
         return f"http://{self.get_container_host_ip()}:{self.get_exposed_port(PORT)}"
 
-    def expect(self, expected: Mapping[str, Json], *, received: int = 1, timeout: float = 10) -> Self:
+    def expect(self, expected: Mapping[str, Json], *, received: int = 1, timeout: float = 30.0) -> Self:
         """Wait until `received` events are processed, and compare as `expect:` of a suite does.
 
         Raises `AssertionError` with all differences and their causes, also if the events have not arrived after

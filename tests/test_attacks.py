@@ -99,7 +99,7 @@ class Bench:
         self.url = self._process.stdout.readline().strip()
         self.answered, self.slowest, self.refused = 0, 0.0, list[str]()
         self._stop = Flag()
-        self._client = httpx.Client(base_url=self.url, auth=("a@b.example", "token"))
+        self._client = httpx.Client(base_url=self.url, auth=("a@b.example", "token"), timeout=60)
         for language in LANGUAGE:  # the workers of the other client start before the attacks
             self.transform(f"other-{language}")
 

@@ -247,7 +247,7 @@ def test_a_container_of_testcontainers(docker: Docker, project: Path, monkeypatc
     event = {"type": "track", "event": "Order Completed", "userId": "u1"}
     delivered = {"delivered": {"hook": [{"body": {"event": "Order Completed"}}]}}
     with DataPlaneContainer(project) as plane:
-        sent = httpx.post(f"{plane.url}/v1/batch", json={"batch": [event]}, auth=("web", ""))
+        sent = httpx.post(f"{plane.url}/v1/batch", json={"batch": [event]}, auth=("web", ""), timeout=60)
         plane.expect(delivered)
         with pytest.raises(AssertionError, match=r"delivered\.hook: expected 0 elements, got 1"):
             plane.expect({"delivered": {"hook": []}})

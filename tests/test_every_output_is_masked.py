@@ -330,7 +330,7 @@ def test_no_kind_of_record_shows_a_secret(tried: Shop) -> None:
     plane = tried.plane
     headers = {"authorization": f"Bearer {plane.token}"}
     for path in (*(f"/inspect/{name}" for name in ("counts", "wait", *KINDS)), "/inspect", "/metrics", "/openapi.json"):
-        answer = httpx.get(plane.url + path, headers=headers, timeout=10)
+        answer = httpx.get(plane.url + path, headers=headers, timeout=60)
         assert answer.status_code in (200, 409), path
         assert canaries_in(answer.text, str(answer.headers)) == [], path
 
@@ -349,7 +349,9 @@ def test_a_secret_removed_from_the_file_stays_masked(shop: Path) -> None:
         plane.send({**EVENTS[0], "messageId": "m5"}, source="web")
         plane.drain()
         shown = [text for value in (*plane.fates, *plane.deliveries, plane.recorder) for text in shown_by(value)]
-        listed = httpx.get(f"{plane.url}/inspect/fates", headers={"authorization": f"Bearer {plane.token}"}).text
+        listed = httpx.get(
+            f"{plane.url}/inspect/fates", headers={"authorization": f"Bearer {plane.token}"}, timeout=60
+        ).text
 
     assert not [text for text in [*shown, listed] if new in text]
     assert canaries_in(*shown, listed) == []
@@ -474,7 +476,7 @@ def test_a_served_workspace_shows_no_secret(shop: Path, stored: bool) -> None:
     try:
         url, token = served.find(r"served at (\S+)"), served.find(r"bearer token +(\S+)")
         headers, stream = {"authorization": f"Bearer {token}"}, []
-        with httpx.Client(base_url=url, headers=headers, timeout=20) as client:
+        with httpx.Client(base_url=url, headers=headers, timeout=60) as client:
             for event in events:
                 client.post("/v1/batch", auth=("web", ""), json={"batch": [event]})
             client.get("/inspect/wait", params={"timeout": 10})

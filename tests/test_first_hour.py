@@ -89,7 +89,10 @@ def test_a_misspelt_query_parameter_of_the_test_api_is_refused(query: str, statu
     workspace.users.append(Person.with_token("dev@example.com", "t0ken"))
     with running(workspace) as server:
         answer = httpx.post(
-            f"{server.url}/v0/testDestination/hook?{query}", json={"message": PLAIN}, auth=("dev@example.com", "t0ken")
+            f"{server.url}/v0/testDestination/hook?{query}",
+            json={"message": PLAIN},
+            auth=("dev@example.com", "t0ken"),
+            timeout=60,
         )
     suite = {
         "scenarios": [

@@ -61,7 +61,7 @@ def test_a_target_without_a_path_is_a_bad_request(plane: DataPlane, target: str)
 
     assert answer.startswith(b"HTTP/1.1 400 ")
     assert b"must be a path" in answer
-    assert b'path="other",status="400"' in httpx.get(f"{plane.url}/metrics").content
+    assert b'path="other",status="400"' in httpx.get(f"{plane.url}/metrics", timeout=60).content
 
 
 def test_an_ambiguous_length_is_a_bad_request(plane: DataPlane) -> None:
@@ -80,7 +80,7 @@ def test_an_ambiguous_length_is_a_bad_request(plane: DataPlane) -> None:
 @pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/inspect", "/metrics", "/nowhere"])
 def test_answers_are_not_sniffed_or_loaded_by_other_pages(plane: DataPlane, path: str) -> None:
     """Every answer has `nosniff` and `Cross-Origin-Resource-Policy`; pages may not be framed."""
-    headers = httpx.get(plane.url + path, headers={"Accept": "text/html"}).headers
+    headers = httpx.get(plane.url + path, headers={"Accept": "text/html"}, timeout=60).headers
 
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cross-origin-resource-policy"] == "same-origin"
@@ -90,7 +90,7 @@ def test_answers_are_not_sniffed_or_loaded_by_other_pages(plane: DataPlane, path
 
 def test_the_pixel_may_be_loaded_by_every_page(plane: DataPlane) -> None:
     """The routes of client SDKs stay open to other sites."""
-    answer = httpx.get(f"{plane.url}/pixel/v1/track?writeKey={plane.write_key('web')}&event=x&userId=u")
+    answer = httpx.get(f"{plane.url}/pixel/v1/track?writeKey={plane.write_key('web')}&event=x&userId=u", timeout=60)
 
     assert answer.headers["cross-origin-resource-policy"] == "cross-origin"
 
@@ -108,10 +108,10 @@ def test_the_pixel_may_be_loaded_by_every_page(plane: DataPlane) -> None:
 )
 def test_other_pages_cannot_inspect(plane: DataPlane, headers: dict[str, str], status: int) -> None:
     """Without credentials, `/inspect` is refused to what the browser marks as another page's request."""
-    assert httpx.get(f"{plane.url}/inspect/arrivals", headers=headers).status_code == status
+    assert httpx.get(f"{plane.url}/inspect/arrivals", headers=headers, timeout=60).status_code == status
 
     with_token = {**headers, "Authorization": f"Bearer {plane.token}"}
-    assert httpx.get(f"{plane.url}/inspect/arrivals", headers=with_token).status_code == 200
+    assert httpx.get(f"{plane.url}/inspect/arrivals", headers=with_token, timeout=60).status_code == 200
 
 
 def test_a_number_that_is_too_large_stays_an_error() -> None:

@@ -48,7 +48,7 @@ def server() -> Iterator[Running]:
 
 @pytest.fixture(scope="module")
 def client(server: Running) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=server.url, auth=LOGIN) as made:
+    with httpx.Client(base_url=server.url, auth=LOGIN, timeout=60) as made:
         yield made
 
 
@@ -214,7 +214,7 @@ def test_the_checks_come_in_order(client: httpx.Client, server: Running) -> None
     wrong, wrong_stage = {"message": {"type": "x"}, "stage": 1}, {"message": EVENT, "stage": 1}
     text = {"content-type": "text/plain"}
 
-    assert httpx.post(f"{server.url}/v0/testDestination/nope", content="{", headers=text).status_code == 401
+    assert httpx.post(f"{server.url}/v0/testDestination/nope", content="{", headers=text, timeout=60).status_code == 401
     assert client.post("/v0/testDestination/nope", content="{", headers=text).status_code == 415
     assert client.post("/v0/testDestination/nope", content="{").status_code == 400
     assert client.post("/v0/testDestination/nope", json=wrong).status_code == 404
@@ -251,7 +251,7 @@ def basic(text: str | bytes, scheme: str = "Basic") -> str:
 def test_invalid_credentials_are_a_401(server: Running, header: str | None) -> None:
     """Whatever is wrong with them, the answer is the same and asks for Basic."""
     headers = {} if header is None else {"authorization": header}
-    answer = httpx.post(f"{server.url}/v0/testDestination/dst1", json={"message": EVENT}, headers=headers)
+    answer = httpx.post(f"{server.url}/v0/testDestination/dst1", json={"message": EVENT}, headers=headers, timeout=60)
 
     assert (answer.status_code, answer.json()) == (401, {"message": "Invalid Authorization Header"})
     assert answer.headers["www-authenticate"].startswith("Basic")
@@ -268,6 +268,7 @@ def test_a_service_access_token_has_an_empty_user_name() -> None:
                 f"{started.url}/v0/testDestination/hook",
                 json={"message": EVENT},
                 headers={"authorization": basic(login)},
+                timeout=60,
             ).status_code
             for login in (":serv1ce", ":pers0nal", ":", "dev@example.com:serv1ce", "dev@example.com:pers0nal")
         }
@@ -300,25 +301,25 @@ def test_two_authorization_headers_are_a_401(server: Running) -> None:
     """The server does not guess which one counts."""
     headers = [("authorization", basic("dev@example.com:pass:word"))] * 2
 
-    assert httpx.post(f"{server.url}/v0/testSource/src1", headers=headers).status_code == 401
+    assert httpx.post(f"{server.url}/v0/testSource/src1", headers=headers, timeout=60).status_code == 401
 
 
 def test_the_scheme_is_not_case_sensitive(server: Running) -> None:
     """`basic` equals Basic, and a token may contain colons."""
     headers = {"authorization": basic("dev@example.com:pass:word", "bASIC")}
-    answer = httpx.post(f"{server.url}/v0/testDestination/dst1", json={"message": EVENT}, headers=headers)
+    answer = httpx.post(f"{server.url}/v0/testDestination/dst1", json={"message": EVENT}, headers=headers, timeout=60)
 
     assert answer.status_code == 200
 
 
 def test_the_definitions_are_public(server: Running) -> None:
     """destination-definitions is a list, needs no login, and has the variables of each type."""
-    answer = httpx.get(f"{server.url}/destination-definitions")
+    answer = httpx.get(f"{server.url}/destination-definitions", timeout=60)
 
     assert answer.status_code == 200
     found = {definition["name"]: definition for definition in answer.json()}
     assert {"webhookUrl", "webhookMethod", "headers"} <= set(found["WEBHOOK"]["config"]["destConfig"]["defaultConfig"])
-    assert httpx.get(f"{server.url}/destination-definitions/WEBHOOK").json() == found["WEBHOOK"]
+    assert httpx.get(f"{server.url}/destination-definitions/WEBHOOK", timeout=60).json() == found["WEBHOOK"]
 
 
 @pytest.mark.parametrize("path", ["/destination-definitions", "/destination-definitions/WEBHOOK"])
@@ -354,7 +355,7 @@ def test_unknown_paths_and_methods_are_json(client: httpx.Client) -> None:
 def test_changes_of_the_workspace_take_effect_at_once() -> None:
     """A destination that is disabled while the server runs is disabled for the next request."""
     shop = workspace()
-    with running(shop) as server, httpx.Client(base_url=server.url, auth=LOGIN) as client:
+    with running(shop) as server, httpx.Client(base_url=server.url, auth=LOGIN, timeout=60) as client:
         before = post(client, "testDestination/dst1").json()
         shop.destination("hook").enabled = False
         after = post(client, "testDestination/dst1").json()
@@ -385,7 +386,7 @@ def test_documented_examples_work(client: httpx.Client) -> None:
                 continue
             example = methods["post"]["requestBody"]["content"]["application/json"]["example"]
             place = path.replace("{destination_id}", "hook").replace("{source_id}", "web")
-            answer = httpx.post(server.url + place, json=example, auth=("demo@svctoolkit.example", "t"))
+            answer = httpx.post(server.url + place, json=example, auth=("demo@svctoolkit.example", "t"), timeout=60)
             assert answer.status_code == 200
             assert answer.json() == methods["post"]["responses"]["200"]["content"]["application/json"]["example"]
 
@@ -426,6 +427,7 @@ def test_the_banner_has_working_requests() -> None:
             f"{plane.url}/admin/sources/web",
             json={"enabled": False},
             headers={"Authorization": f"Bearer {plane.token}"},
+            timeout=60,
         )
         plane.drain()
 

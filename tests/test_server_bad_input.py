@@ -101,7 +101,7 @@ ACCEPTED = {
 def test_unusual_json_is_returned_unchanged(server: Running, destination: str, body: bytes, value: object) -> None:
     """It passes every stage, including a user transformation."""
     url = f"{server.url}/v0/testDestination/{destination}"
-    answer = httpx.post(url, content=body, auth=LOGIN)
+    answer = httpx.post(url, content=body, auth=LOGIN, timeout=60)
 
     assert answer.status_code == 200
     payload = json.loads(answer.content)["data"][0]["dest_transformed_payload"][0]

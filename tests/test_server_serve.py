@@ -92,7 +92,7 @@ def test_a_hanging_transformation_is_a_504_and_delays_no_other_request() -> None
     workspace = live_workspace("http://127.0.0.1:9")
     workspace.transformation("stuck", lambda event: released.wait(120) and event)
     workspace.destination("stuck", "WEBHOOK", config={"webhookUrl": "http://127.0.0.1:9/"}, transformation="stuck")
-    with running(workspace, timeout=0.2) as server, httpx.Client(base_url=server.url, auth=LOGIN) as client:
+    with running(workspace, timeout=0.2) as server, httpx.Client(base_url=server.url, auth=LOGIN, timeout=60) as client:
         stuck = client.post("/v0/testDestination/stuck", json={"message": EVENT})
         quick = client.post("/v0/testDestination/fast", json={"message": EVENT})
         released.set()
@@ -107,7 +107,7 @@ def test_an_unreachable_destination_is_a_result() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with running(live_workspace(f"http://127.0.0.1:{port}")) as server:
-        entry = httpx.post(f"{server.url}/v0/testDestination/fast", json=SENT, auth=LOGIN).json()["data"][0]
+        entry = httpx.post(f"{server.url}/v0/testDestination/fast", json=SENT, auth=LOGIN, timeout=60).json()["data"][0]
 
     assert entry["destination_response_status"] == [500]
     assert entry["destination_response"][0]["success"] is False
@@ -123,7 +123,7 @@ def test_a_public_server_blocks_private_targets() -> None:
         workspace.delivery.allow = allow
         with running(workspace, host) as server:
             url = server.url.replace("localhost", "127.0.0.1")
-            answer = httpx.post(f"{url}/v0/testDestination/slow", json=SENT, auth=LOGIN).json()
+            answer = httpx.post(f"{url}/v0/testDestination/slow", json=SENT, auth=LOGIN, timeout=60).json()
         return int(answer["data"][0]["destination_response_status"][0])
 
     with destination_server(arrived, released) as base:
@@ -164,7 +164,7 @@ def test_an_unusable_address_is_a_clear_error(host: str, port: int, message: str
 def test_the_url_works_for_clients() -> None:
     """IPv6 addresses are in brackets, and "every address" becomes localhost."""
     with running(Workspace(), "::1") as six, running(Workspace(), "0.0.0.0") as all_addresses:
-        answers = [httpx.get(f"{server.url}/openapi.json").status_code for server in (six, all_addresses)]
+        answers = [httpx.get(f"{server.url}/openapi.json", timeout=60).status_code for server in (six, all_addresses)]
 
     assert six.url.startswith("http://[::1]:")
     assert all_addresses.url.startswith("http://localhost:")
@@ -177,9 +177,9 @@ def test_a_stopped_server_releases_its_port() -> None:
         port = int(server.url.rpartition(":")[2])
 
     with pytest.raises(httpx.ConnectError):
-        httpx.get(server.url)
+        httpx.get(server.url, timeout=60)
     with running(Workspace(), port=port) as again:
-        assert httpx.get(f"{again.url}/openapi.json").status_code == 200
+        assert httpx.get(f"{again.url}/openapi.json", timeout=60).status_code == 200
 
 
 PROGRAM = """
@@ -203,8 +203,8 @@ def test_ctrl_c_stops_a_server_cleanly(tmp_path: Path) -> None:
     ) as process:
         assert process.stdout
         url, token = process.stdout.readline().split()
-        answer = httpx.post(f"{url}/v0/testSource/web", json=SENT, auth=("demo@svctoolkit.example", token))
-        sent = httpx.post(f"{url}/v1/track", json={"event": "Paid", "userId": "u"}, auth=("web", ""))
+        answer = httpx.post(f"{url}/v0/testSource/web", json=SENT, auth=("demo@svctoolkit.example", token), timeout=60)
+        sent = httpx.post(f"{url}/v1/track", json={"event": "Paid", "userId": "u"}, auth=("web", ""), timeout=60)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
 

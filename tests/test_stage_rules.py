@@ -42,7 +42,7 @@ class Shop:
         return answer.json()
 
     async def _post(self, url: str, body: dict[str, Any]) -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app)) as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(self._app), timeout=60) as client:
             return await client.post(url, json=body, auth=("dev@example.com", "token"))
 
     def data(self, stage: dict[str, bool] = ALL) -> list[dict[str, Any]]:

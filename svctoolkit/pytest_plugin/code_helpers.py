@@ -18,7 +18,7 @@ def assert_fetched(
     run: str | None = None,
     any_order: bool = False,
     at_least: bool = False,
-    timeout: float = 10.0,
+    timeout: float = 30.0,
 ) -> None:
     """Assert that user code sent exactly these requests, in this order; without any, that it sent none.
 
@@ -40,7 +40,7 @@ def assert_logged(
     run: str | None = None,
     any_order: bool = False,
     at_least: bool = False,
-    timeout: float = 10.0,
+    timeout: float = 30.0,
 ) -> None:
     """Assert that user code logged exactly these lines, in this order; without any, that it logged nothing.
 

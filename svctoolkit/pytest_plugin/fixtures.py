@@ -74,7 +74,7 @@ def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
     omitted.
     """
 
-    def ask(destination: str = "", *, timeout: float = 10.0) -> Warehouse:
+    def ask(destination: str = "", *, timeout: float = 30.0) -> Warehouse:
         from svctoolkit.errors import UsageError
         from svctoolkit.warehouse import is_warehouse
 
@@ -114,7 +114,7 @@ def delete_users(data_plane: DataPlane) -> Callable[..., Regulation]:
     `delete_users("ada")`, or with a list and `destinations=["braze"]`. It fails the test if a deletion is aborted.
     """
 
-    def delete(users: Json, *, destinations: Sequence[str] | None = None, timeout: float = 10.0) -> Regulation:
+    def delete(users: Json, *, destinations: Sequence[str] | None = None, timeout: float = 30.0) -> Regulation:
         __tracebackhide__ = True
         regulation = data_plane.delete(users, destinations=destinations)
         data_plane.drain(timeout)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def assert_held(
-    data_plane: DataPlane, destination: str, expected: Mapping[str, Json], *, run: str = "", timeout: float = 10.0
+    data_plane: DataPlane, destination: str, expected: Mapping[str, Json], *, run: str = "", timeout: float = 30.0
 ) -> None:
     """Assert what a simulated destination holds: rows by table, `counts` and `nobody`, as `holds` in a suite.
 
@@ -35,7 +35,7 @@ def assert_held(
 
 
 def assert_nothing_lost(
-    data_plane: DataPlane, *, destination: str = "", run: str | None = None, timeout: float = 10.0
+    data_plane: DataPlane, *, destination: str = "", run: str | None = None, timeout: float = 30.0
 ) -> None:
     """Assert that no simulated destination (or not this one) has lost anything.
 

@@ -26,7 +26,7 @@ def assert_delivered(
     any_order: bool = False,
     at_least: bool = False,
     count: int | None = None,
-    timeout: float = 10.0,
+    timeout: float = 30.0,
     failed: Literal["", "any"] = "",
 ) -> None:
     """Assert that exactly these requests arrived, in this order; without any, that none did.
@@ -59,7 +59,7 @@ def assert_never_delivered(
     *expected: Json,
     destination: str = "",
     run: str | None = None,
-    timeout: float = 10.0,
+    timeout: float = 30.0,
     failed: Literal["", "any"] = "",
 ) -> None:
     """Assert that no request matching any of these arrived; without any, that none arrived.
@@ -82,7 +82,7 @@ def assert_dropped(
     any_order: bool = False,
     at_least: bool = False,
     count: int | None = None,
-    timeout: float = 10.0,
+    timeout: float = 30.0,
     failed: Literal["", "any"] = "",
 ) -> None:
     """Assert that exactly these were dropped: expectations of `by`, `reason`, `destination`, `event`, `fate`.

@@ -19,7 +19,7 @@ def assert_violations(
     run: str | None = None,
     any_order: bool = False,
     at_least: bool = False,
-    timeout: float = 10.0,
+    timeout: float = 30.0,
 ) -> None:
     """Assert that exactly these tracking plan violations occurred, in this order; without any, that none did.
 

@@ -17,7 +17,7 @@ def assert_policies(
     policies: Policies | Path | str | None = None,
     *,
     run: str | None = None,
-    timeout: float = 10.0,
+    timeout: float = 30.0,
 ) -> None:
     """Assert that policies hold for everything that was delivered; those of severity `warn` do not fail.
 

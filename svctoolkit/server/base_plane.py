@@ -80,7 +80,7 @@ class BaseDataPlane(View):
         """Return a view of one run: events with the header `X-Svctoolkit-Run` or with `write_key(..., run=run)`."""
         return View(self._engine, run)
 
-    def drain(self, timeout: float = 10.0, *, run: str = "") -> None:
+    def drain(self, timeout: float = 30.0, *, run: str = "") -> None:
         """Return when nothing is under way any more, including scheduled retries but not disabled destinations.
 
         With `run`, wait only for that run.
@@ -97,7 +97,7 @@ class BaseDataPlane(View):
         if not idle:
             raise StillWaiting(f"events are still under way after {timeout:.2g} s: {self._engine.describe(chosen)}")
 
-    def advance(self, seconds: float, *, timeout: float = 10.0) -> None:
+    def advance(self, seconds: float, *, timeout: float = 30.0) -> None:
         """Let `seconds` pass at once: retries that become due are made, and the clock moves on.
 
         Raises `StillWaiting` if that takes longer than `timeout` real seconds.
@@ -113,7 +113,7 @@ class BaseDataPlane(View):
         """
         return self._engine.clock().timestamp()
 
-    def wait(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
+    def wait(self, condition: Callable[[], object], timeout: float = 30.0) -> None:
         """Return when `condition()` is true. It is checked after every change, and ten times a second.
 
         The condition may therefore depend on other things, such as your own server. Raises `StillWaiting`.

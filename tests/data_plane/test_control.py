@@ -232,7 +232,7 @@ def test_an_idle_connection_is_closed(workspace: Workspace) -> None:
                 finally:
                     closed.set()
                     dripping.join()
-        assert httpx.get(f"{plane.url}/health").status_code == 200
+        assert httpx.get(f"{plane.url}/health", timeout=60).status_code == 200
 
 
 def _drip(connection: socket.socket, closed: threading.Event) -> None:
@@ -260,7 +260,7 @@ def test_it_starts_fast_and_cleans_up(workspace: Workspace) -> None:
 
 def test_it_stops_while_a_stream_is_open(workspace: Workspace) -> None:
     """An open stream ends with the data plane; later calls say that it is stopped."""
-    with DataPlane(workspace) as plane, httpx.stream("GET", f"{plane.url}/inspect/stream") as stream:
+    with DataPlane(workspace) as plane, httpx.stream("GET", f"{plane.url}/inspect/stream", timeout=60) as stream:
         lines = stream.iter_lines()
         first = next(lines)
         started = time.monotonic()

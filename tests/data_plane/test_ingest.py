@@ -345,7 +345,10 @@ def test_no_request_gets_a_traceback(
 def test_the_gateway_works_over_a_socket(workspace: Workspace) -> None:
     """The same over HTTP: it listens as soon as it is created, on a free port, and several can run in parallel."""
     with DataPlane(workspace) as one, DataPlane(workspace, backoff=Backoff(scale=0)) as other:
-        sent = [httpx.post(f"{p.url}/v1/batch", content=batch(EVENT), headers=HEADERS).text for p in (one, one, other)]
+        sent = [
+            httpx.post(f"{p.url}/v1/batch", content=batch(EVENT), headers=HEADERS, timeout=60).text
+            for p in (one, one, other)
+        ]
 
         assert sent == ["ok"] * 3
         assert (one.port != other.port, len(one.received), len(other.received)) == (True, 2, 1)

@@ -300,12 +300,12 @@ def test_inspection_on_other_addresses_needs_credentials(workspace: Workspace, p
     """Served to other machines: 401 without credentials; the data plane's token or a user's credentials give access."""
     workspace.users.append(Person.with_token("dev@example.com", "t0ken"))
     with DataPlane(workspace, host="0.0.0.0") as plane:
-        nobody = httpx.get(f"{plane.url}{path}")
+        nobody = httpx.get(f"{plane.url}{path}", timeout=60)
         if path == "/inspect/stream":
             assert nobody.status_code == 401
             return
-        token = httpx.get(f"{plane.url}{path}", headers={"Authorization": f"Bearer {plane.token}"})
-        person = httpx.get(f"{plane.url}{path}", auth=("dev@example.com", "t0ken"))
+        token = httpx.get(f"{plane.url}{path}", headers={"Authorization": f"Bearer {plane.token}"}, timeout=60)
+        person = httpx.get(f"{plane.url}{path}", auth=("dev@example.com", "t0ken"), timeout=60)
 
         assert [a.status_code for a in (nobody, token, person)] == [401, 200, 200]
 
@@ -371,7 +371,7 @@ def test_the_stream_resumes_after_a_given_number(workspace: Workspace) -> None:
         plane.send([{**EVENT, "userId": f"u{n}"} for n in range(5)], source="quiet")
         plane.drain()
         by_query = _stream(plane, "?after=2")
-        with httpx.stream("GET", f"{plane.url}/inspect/stream", headers={"Last-Event-ID": "4"}) as stream:
+        with httpx.stream("GET", f"{plane.url}/inspect/stream", headers={"Last-Event-ID": "4"}, timeout=60) as stream:
             by_header = "".join(itertools.islice(stream.iter_text(), 2))
         plane.stop()
 

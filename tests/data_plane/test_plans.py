@@ -135,7 +135,7 @@ def test_sources_without_a_plan_are_unaffected() -> None:
 
         assert "violationErrors" not in bodies(plane)["bad"].get("context", {})
         assert len(plane.violations) == 0
-        assert httpx.get(f"{plane.url}/inspect/counts").json()["checked"] == 0
+        assert httpx.get(f"{plane.url}/inspect/counts", timeout=60).json()["checked"] == 0
 
 
 def test_an_event_without_a_destination_is_not_checked() -> None:
@@ -165,13 +165,13 @@ def test_violations_can_be_inspected() -> None:
         bad = [event.message_id for event in plane.violating]
 
         def get(path: str) -> Any:
-            return httpx.get(f"{plane.url}{path}").json()
+            return httpx.get(f"{plane.url}{path}", timeout=60).json()
 
         listed = get("/inspect/violations?violation=Datatype-Mismatch")["items"]
         pages = [get(f"/inspect/events?violations={which}")["items"] for which in ("any", "none")]
         events = [[item["event"]["messageId"] for item in page] for page in pages]
-        counts, metrics = get("/inspect/counts"), httpx.get(f"{plane.url}/metrics").text
-        wrong = httpx.get(f"{plane.url}/inspect/events?violations=yes")
+        counts, metrics = get("/inspect/counts"), httpx.get(f"{plane.url}/metrics", timeout=60).text
+        wrong = httpx.get(f"{plane.url}/inspect/events?violations=yes", timeout=60)
 
     assert found == {
         "bad": ("Datatype-Mismatch", "/properties/total", "tp", 3, True),

@@ -52,7 +52,7 @@ def address(planes: list[DataPlane], tmp_path: Path) -> Iterator[str]:
             ends = time.monotonic() + 60
             while True:
                 try:
-                    httpx.get(f"{url}/health")
+                    httpx.get(f"{url}/health", timeout=60)
                     break
                 except httpx.TransportError:
                     assert process.poll() is None, (tmp_path / "errors").read_text()
@@ -102,7 +102,7 @@ def test_a_server_has_one_plane(planes: list[DataPlane], address: str) -> None:
     """Requests without the header, with events of many users, all go to the plane of the sender's address."""
     for n in range(EVENTS):
         batch = [{"type": "track", "event": "e", "userId": f"u{u}", "messageId": f"u{u}-{n}"} for u in range(USERS)]
-        assert httpx.post(f"{address}/v1/batch", json={"batch": batch}, auth=("web", "")).status_code == 200
+        assert httpx.post(f"{address}/v1/batch", json={"batch": batch}, auth=("web", ""), timeout=60).status_code == 200
     for plane in planes:
         plane.drain()
 
@@ -118,7 +118,13 @@ def test_users_of_a_stopped_plane_wait(planes: list[DataPlane], address: str) ->
     home.stop()
     headers = {"AnonymousId": base64.b64encode(b"u1").decode()}
     answers = [
-        httpx.post(f"{address}/v1/track", json={"anonymousId": "u1", "event": "e"}, headers=headers, auth=("web", ""))
+        httpx.post(
+            f"{address}/v1/track",
+            json={"anonymousId": "u1", "event": "e"},
+            headers=headers,
+            auth=("web", ""),
+            timeout=60,
+        )
         for _ in range(3)
     ]
 

@@ -398,7 +398,7 @@ def _load(process: subprocess.Popen[str], number: int, acknowledged: list[str], 
     """Send batches until the process is dead; it is killed during the `kill_after`-th."""
     assert process.stdout is not None
     url = process.stdout.readline().strip()
-    with httpx.Client(base_url=url, headers=basic("web-key")) as client:
+    with httpx.Client(base_url=url, headers=basic("web-key"), timeout=60) as client:
         for batch in range(kill_after + 100):
             if batch == kill_after:
                 threading.Thread(target=process.kill).start()

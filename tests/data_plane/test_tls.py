@@ -34,7 +34,7 @@ def test_https_with_a_machine_readable_log(tmp_path: Path) -> None:
         while "testDestination" not in shown:
             shown += served.stdout.readline()
         url, token = re.search(r"page +(https://127\.0\.0\.1:\d+)/#token=(\S+)", shown).groups()  # type: ignore[union-attr]
-        with httpx.Client(base_url=url, verify=context) as client:
+        with httpx.Client(base_url=url, verify=context, timeout=60) as client:
             page = client.get("/", headers={"Accept": "text/html"})
             counts = client.get("/inspect/counts", headers={"Authorization": f"Bearer {token}"})
             sent = client.post("/v1/batch", auth=("web", ""), json={"batch": [{"type": "track"}]})

@@ -194,7 +194,7 @@ def test_the_user_id_does_not_find_a_contact_of_intercom() -> None:
 
 
 def test_regulations_over_http() -> None:
-    with DataPlane(shop()) as plane, httpx.Client(base_url=plane.url) as client:
+    with DataPlane(shop()) as plane, httpx.Client(base_url=plane.url, timeout=60) as client:
         login = {"authorization": f"Bearer {plane.token}", "x-svctoolkit-run": "r1"}
         body = {"regulationType": "suppress_with_delete", "destinationIds": ["br"], "users": [{"userId": "ada"}]}
         created = client.post("/v2/regulations", json=body, headers=login).json()

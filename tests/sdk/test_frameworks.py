@@ -131,7 +131,7 @@ def test_flask_needs_a_client() -> None:
 def _get(app: object, path: str, **headers: str) -> httpx.Response:
     async def get() -> httpx.Response:
         transport = httpx.ASGITransport(app)  # type: ignore[arg-type]
-        async with httpx.AsyncClient(transport=transport, base_url="http://shop.example") as browser:
+        async with httpx.AsyncClient(transport=transport, base_url="http://shop.example", timeout=60) as browser:
             return await browser.get(path, headers=headers)
 
     return asyncio.run(get())

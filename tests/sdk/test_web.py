@@ -44,7 +44,9 @@ class Browser:
 
     async def _send(self, method: str, path: str, **settings) -> httpx.Response:
         transport = httpx.ASGITransport(self._application)
-        async with httpx.AsyncClient(transport=transport, base_url=self._base_url, cookies=self._cookies) as web:
+        async with httpx.AsyncClient(
+            transport=transport, base_url=self._base_url, cookies=self._cookies, timeout=60
+        ) as web:
             answer = await web.request(method, path, **settings)
             self._cookies = web.cookies
             return answer
@@ -257,7 +259,7 @@ def _wsgi(app, method: str = "GET", path: str = "/", query: str = "", headers: d
 def _asgi_get(app, path: str, headers: dict[str, str]) -> httpx.Response:
     async def get() -> httpx.Response:
         transport = httpx.ASGITransport(app, client=("10.0.0.1", 5000))
-        async with httpx.AsyncClient(transport=transport, base_url="http://testserver") as browser:
+        async with httpx.AsyncClient(transport=transport, base_url="http://testserver", timeout=60) as browser:
             return await browser.get(path, headers=headers)
 
     return asyncio.run(get())

@@ -142,7 +142,10 @@ def test_the_page_shows_a_person_at_one_destination_or_all(tmp_path: Path) -> No
 
         def page(**query: str) -> str:
             asked = httpx.get(
-                f"{plane.url}/console/held", params=query, headers={"Authorization": f"Bearer {plane.token}"}
+                f"{plane.url}/console/held",
+                params=query,
+                headers={"Authorization": f"Bearer {plane.token}"},
+                timeout=60,
             )
             return f"{asked.status_code} {asked.text}"
 
@@ -181,7 +184,7 @@ def test_objects_of_the_account_and_given_rows_survive_a_restart(tmp_path: Path)
             if not ids:
                 plane.simulation("hs").give({"profiles": [{"ids": {"email": "given@b.example"}}]})
             url, key = f"{plane.url}/simulated/hs/crm/v3/objects/contacts/101", {"Authorization": "Bearer t"}
-            httpx.request(sent, url, headers=key)
+            httpx.request(sent, url, headers=key, timeout=60)
             ids.append(sorted(str(row["ids"].get("email")) for row in plane.held("hs").profiles))
 
     assert ids == [["a@b.example", "given@b.example"]] * 3

@@ -312,7 +312,9 @@ def test_records_of_a_warehouse_change_the_membership_of_an_audience() -> None:
         for action, user in (("insert", "ada"), ("delete", "bob"))
     ]
     with DataPlane(shop) as plane:
-        post = httpx.post(f"{plane.url}/v1/batch", json={"batch": records}, auth=(plane.write_key("warehouse"), ""))
+        post = httpx.post(
+            f"{plane.url}/v1/batch", json={"batch": records}, auth=(plane.write_key("warehouse"), ""), timeout=60
+        )
         assert post.status_code == 200
         plane.drain()
         held = plane.simulation("members").held()["profiles"]

@@ -50,7 +50,7 @@ def test_a_signal_ends_a_capture_with_a_complete_suite(number: signal.Signals) -
     assert url, said
     for n in range(3):
         event = {"event": "Order", "userId": "u1", "properties": {"n": n}}
-        assert httpx.post(f"{url[0]}/v1/track", json=event, auth=("wk1", "")).status_code == 200
+        assert httpx.post(f"{url[0]}/v1/track", json=event, auth=("wk1", ""), timeout=60).status_code == 200
     listening.send_signal(number)
     told, errors = listening.communicate(timeout=60)
 

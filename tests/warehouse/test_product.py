@@ -127,8 +127,8 @@ def test_rejected_events_fail_and_others_continue(plane: DataPlane) -> None:
 def test_the_test_api_refuses_warehouses(plane: DataPlane) -> None:
     """As the hosted service does, with a text that says why."""
     body = {"message": order(), "stage": {"dest_transform": True}}
-    answer = httpx.post(f"{plane.url}/v0/testDestination/wh", auth=LOGIN, json=body)
-    by_source = httpx.post(f"{plane.url}/v0/testSource/web", auth=LOGIN, json=body)
+    answer = httpx.post(f"{plane.url}/v0/testDestination/wh", auth=LOGIN, json=body, timeout=60)
+    by_source = httpx.post(f"{plane.url}/v0/testSource/web", auth=LOGIN, json=body, timeout=60)
 
     assert answer.status_code == 400
     assert "warehouse" in answer.json()["message"]

@@ -182,7 +182,7 @@ class Recorder(Displayed):
                 self._arrived = 0
                 self._answers.clear()
 
-    def wait(self, count: int, timeout: float = 10.0) -> bool:
+    def wait(self, count: int, timeout: float = 30.0) -> bool:
         """Return True once `count` requests have arrived since the start or `clear`, False after `timeout` seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: self._arrived >= count, timeout)
