@@ -18,7 +18,7 @@ from svctoolkit.destinations._batches import request_key
 
 _LIMIT = 2000
 #: people and groups before their events, the order in which RudderStack sends them
-_ORDER = ("/engage/", "/groups/", "/import/")
+_ORDER = {"engage": 0, "groups": 1, "import": 2}
 
 
 class _Together:
@@ -38,13 +38,15 @@ class _Together:
         for payload in job.payloads:
             self._sizes[payload.endpoint] = self._sizes.get(payload.endpoint, 0) + len(payload.json_array or ())
 
-    def batch(self) -> Batch:
-        """Return one request for each list: people, then groups, then events."""
-        payloads = [payload for job in self.jobs for payload in job.payloads]
+
+def _batch(jobs: Sequence[MappedJob]) -> Batch:
+    """Return one request for each list: people, then groups, then events."""
+    payloads = [payload for job in jobs for payload in job.payloads]
+    if len(payloads) > 1:
         if len({payload.endpoint for payload in payloads}) < len(payloads):
             payloads = _shared(payloads)
-        payloads.sort(key=lambda payload: _rank(payload.endpoint))
-        return Batch(tuple(job.id for job in self.jobs), tuple(p.to_dict() for p in payloads), batched=True)
+        payloads.sort(key=_rank)
+    return Batch(tuple([job.id for job in jobs]), tuple([payload.to_dict() for payload in payloads]), batched=True)
 
 
 def _shared(payloads: Sequence[Payload]) -> list[Payload]:
@@ -57,12 +59,15 @@ def _shared(payloads: Sequence[Payload]) -> list[Payload]:
     return [*shared.values()]
 
 
-def _rank(endpoint: str) -> int:
-    return next((i for i, place in enumerate(_ORDER) if endpoint.endswith(place)), len(_ORDER))
+def _rank(payload: Payload) -> int:
+    return _ORDER.get(payload.endpoint.rpartition("/")[0].rpartition("/")[2], len(_ORDER))
 
 
 def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
     """Yield the results in the order in which they are sent."""
+    if len(jobs) == 1:  # as each event of a replay
+        yield _batch(jobs)
+        return
     results: list[_Together] = []
     open_results: dict[str, _Together] = {}
     last_of_user: dict[Any, int] = {}
@@ -75,4 +80,4 @@ def batch(jobs: Sequence[MappedJob], _settings: Settings) -> Iterator[Batch]:
         result.add(job)
         if user is not None:
             last_of_user[user] = result.place
-    yield from (result.batch() for result in results)
+    yield from (_batch(result.jobs) for result in results)
