@@ -21,7 +21,7 @@ from svctoolkit.pipeline.rules import blocked, exclusion, needs_all, takes_type
 from svctoolkit.pipeline.run import run_many
 from svctoolkit.pipeline.stages.stages import Stages
 from svctoolkit.plans import Link, Verdict, mark_event
-from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, Payload, error_of
+from svctoolkit.results import ABSENT, NO_TRANSFORMATION, EventResult, error_of
 from svctoolkit.simulations import Loss
 from svctoolkit.workspace import Destination, Source
 
@@ -52,14 +52,12 @@ NOTHING_SENT = "the mapping sends nothing for this event"
 class Passage(NamedTuple):
     """An event's path to one destination: its fate, and the results of the stages if it reached them.
 
-    `lost` is what a simulated destination lost of it; None if none received it. `sent` has the payloads of a delivered
-    event whose results were not kept.
+    `lost` is what a simulated destination lost of it; None if none received it.
     """
 
     fate: Fate
     results: Sequence[EventResult] = ()
     lost: Sequence[Loss] | None = None
-    sent: Sequence[Payload] = ()
 
 
 def fate_at_routing(

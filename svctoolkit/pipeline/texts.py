@@ -21,11 +21,13 @@ from svctoolkit.pipeline.rules import needs_all
 from svctoolkit.pipeline.run import run_many
 from svctoolkit.pipeline.stages import dest_transform, user_transform
 from svctoolkit.pipeline.stages.stages import Stages
-from svctoolkit.results import EventResult
+from svctoolkit.results import EventResult, Payload
 from svctoolkit.transformations import JsonEvents, Output
 from svctoolkit.workspace import Source
 
 Timer: TypeAlias = Callable[[str], AbstractContextManager[None]]
+#: Gets the payloads of an event, by its place in a batch.
+Keep: TypeAlias = Callable[[int, Sequence[Payload]], None]
 #: The stages with which events can stay text.
 STAGES = Stages()
 # One object for all events, as creating one for each takes a tenth of the time here.
@@ -47,14 +49,13 @@ def pass_texts(
     source: Source | None,
     repeats: Collection[int],
     timer: Timer,
-    *,
-    keeps_payloads: bool = False,
+    keep: Keep | None = None,
 ) -> list[Passage]:
     """Return the passage of each event, as `pass_many` does with `STAGES` for a source without a tracking plan.
 
     `heads` are the events, or the members of them that routing and `metadata` read. `context_of(index)` is the
-    context of an event, `timer(stage)` measures the time of a stage. Passages of delivered events may have no results;
-    with `keeps_payloads`, such a passage has the payloads in `sent`.
+    context of an event, `timer(stage)` measures the time of a stage. Passages of delivered events may have no results:
+    `keep` gets the payloads of these, each right after its mapping, while they are in the CPU cache.
     """
     fates = fates_before(heads, route, source, repeats)
     passages = [_PENDING if fate is PENDING else Passage(fate) for fate in fates]
@@ -66,7 +67,7 @@ def pass_texts(
     with timer("user_transform"):
         outputs = user_transform.run(going, route, source, [heads[place] for place in places]) or ()
     enter("dest_transform")
-    judge = route.mapping if not keeps_payloads else None
+    judge = route.mapping if keep is None else None
     sends_text = judge.sends if judge is not None and judge.judges_text else _not_judged
     with timer("dest_transform"):
         for place, output in zip(places, outputs, strict=True):
@@ -75,7 +76,7 @@ def pass_texts(
                 continue
             output, context = output.decoded(), context_of(place)
             if len(output.events) == 1 and not output.losses:  # as nearly always
-                passages[place] = _map_one(events, place, output, route, context, keeps_payloads=keeps_payloads)
+                passages[place] = _map_one(events, place, output, route, context, keep)
             else:
                 passages[place] = _pass_one(events[place], output, route, sender, context, source)
     return passages
@@ -86,14 +87,15 @@ def _not_judged(_text: bytes) -> bool:
 
 
 def _map_one(
-    events: JsonEvents, place: int, output: Output, route: Route, context: Context, *, keeps_payloads: bool
+    events: JsonEvents, place: int, output: Output, route: Route, context: Context, keep: Keep | None
 ) -> Passage:
     """Return the passage of an event from which the user's code made one event, without results if it is delivered."""
     (event,), refusal = output.events, None
     try:
-        if keeps_payloads:
+        if keep is not None:
             if payloads := dest_transform.run(event, route, context):
-                return Passage(DELIVERED, sent=payloads)
+                keep(place, payloads)
+                return _DELIVERED
         elif dest_transform.sends(event, route, context):
             return _DELIVERED
     except MappingError as error:

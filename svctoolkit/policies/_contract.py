@@ -97,11 +97,13 @@ class ScreenedCheck:
     """Checks one event, and searches many at once for those that need the check: nearly all events keep policies.
 
     `early` searches what was sent to one destination (by key) while it is still in the CPU cache, for `screen`.
+    `searches` returns whether it searches the JSON of nearly all that is sent to a destination.
     """
 
     check: Check
     screen: Screen
     early: Callable[[str, Sent], None] = lambda _destination, _sent: None
+    searches: Callable[[str], bool] = lambda _destination: False
     proof: Proof | None = None
 
 

@@ -62,12 +62,19 @@ def endpoint_of(payload: Json) -> str:
 class Sent:
     """What the events of a batch become at one destination: payloads and losses, by the position of the event.
 
-    The payloads become JSON once, for all policies, and only if one searches it. Texts that are JSON are opened where
+    The payloads become JSON once, for all policies, and only if one searches it. `lines` is this JSON, of each event as
+    `json_line` returns it, if the caller has it. Texts that are JSON are opened where
     destinations expect them: see `with_raw_texts`.
     """
 
-    def __init__(self, destination: str, payloads: Sequence[Sequence[Json]], losses: Sequence[Sequence[Loss]]) -> None:
-        self._destination = destination
+    def __init__(
+        self,
+        destination: str,
+        payloads: Sequence[Sequence[Json]],
+        losses: Sequence[Sequence[Loss]],
+        lines: Sequence[bytes] | None = None,
+    ) -> None:
+        self._destination, self._lines = destination, lines
         self.payloads, self.losses = payloads, losses
         self._searched: dict[frozenset[str], dict[int, list[str]]] = {}
         self._scalars: dict[str, list[bytes]] = {}
@@ -80,7 +87,7 @@ class Sent:
     @cached_property
     def lines(self) -> Sequence[bytes]:
         """The payloads of each event as JSON; empty if they cannot be written as JSON."""
-        return [*map(_line, self.payloads)]
+        return [*map(json_line, self.payloads)] if self._lines is None else self._lines
 
     @cached_property
     def plain(self) -> Sequence[bytes]:
@@ -145,7 +152,7 @@ class Sent:
         return frozenset(position for position, line in enumerate(unescaped) if not line or b"\\" in line)
 
 
-def _line(payloads: Sequence[Json]) -> bytes:
+def json_line(payloads: Sequence[Json]) -> bytes:
     """Return the payloads of one event as a line of JSON; empty if they cannot be written as JSON."""
     try:
         return _encoder.encode([with_raw_texts(payload) for payload in payloads]).replace(b"\n", b" ")

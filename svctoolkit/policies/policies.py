@@ -263,6 +263,11 @@ class Policies:
             if isinstance(policy.check, ScreenedCheck):
                 policy.check.early(destination, sent)
 
+    def searches(self, destination: str) -> bool:
+        """Return whether a policy searches the JSON of nearly all that is sent to a destination."""
+        checks = (policy.check for policy in self._policies)
+        return any(isinstance(check, ScreenedCheck) and check.searches(destination) for check in checks)
+
     def about(self, destination: str) -> bool:
         """Return whether a policy needs to see what is sent to a destination."""
         of_events = (policy for policy in self._policies if not isinstance(policy.check, WholeCheck))

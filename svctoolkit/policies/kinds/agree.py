@@ -68,7 +68,8 @@ def make(options: Json) -> ScreenedCheck:
         elif reached < Reach.EVENT:
             whole.unchecked.append(f"agree: no event{with_member} arrives at two destinations of {named}")
 
-    return ScreenedCheck(check, screen, early, Proof(reach, doubts, ["", *(key for key, _ in places)]))
+    proof = Proof(reach, doubts, ["", *(key for key, _ in places)])
+    return ScreenedCheck(check, screen, early, {key for key, _ in places}.__contains__, proof)
 
 
 def _are_alike_numbers(scalars: Sequence[bytes], tolerance: float) -> bool:

@@ -33,9 +33,12 @@ def make(options: Json) -> ScreenedCheck:
     destinations, kinds = options.get("destinations"), options.get("kinds", ["email", "phone", "card"])
     excepted, have_forms = options.get("except", []), _FORMS.issuperset(kinds)
 
+    def is_about(key: str) -> bool:
+        return destinations is None or key in destinations
+
     def check(_event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         for arrival in arrivals:
-            if destinations is not None and arrival.destination not in destinations:
+            if not is_about(arrival.destination):
                 continue
             present = arrival.may_have(kinds) if have_forms else kinds
             for payload in arrival.payloads if present else ():
@@ -44,7 +47,7 @@ def make(options: Json) -> ScreenedCheck:
                         yield finding
 
     def candidates(key: str, sent: Sent) -> Iterable[int]:
-        if destinations is not None and key not in destinations:
+        if not is_about(key):
             return ()
         return sent.may_have(kinds) if have_forms else range(len(sent.payloads))
 
@@ -55,7 +58,7 @@ def make(options: Json) -> ScreenedCheck:
     def early(key: str, sent: Sent) -> None:
         candidates(key, sent)
 
-    return ScreenedCheck(check, screen, early)
+    return ScreenedCheck(check, screen, early, searches=lambda key: have_forms and is_about(key))
 
 
 def _findings(destination: str, payload: Json, kinds: Collection[str]) -> Iterator[Finding]:

@@ -65,7 +65,7 @@ def make(options: Json) -> ScreenedCheck:
                 f"required: no {f'{name!r} event' if name is not None else 'event'} arrives at {where}"
             )
 
-    return ScreenedCheck(check, screen, early, Proof(reach, doubts))
+    return ScreenedCheck(check, screen, early, at.__contains__, Proof(reach, doubts))
 
 
 kind = PolicyKind(

@@ -275,17 +275,15 @@ class Engine:
     def run_texts(self, side: Side, destination: str, batch: Batch) -> list[Passage] | None:
         """The same for events that stay text. Only if `as_text`.
 
-        Passages of delivered events have no results; they have payloads if policies are about this destination.
+        Passages of delivered events have no results; policies about this destination get the payloads.
         """
-        keeps = self.police is not None and self.police.sees(destination)
+        keep = self.police.expect(destination, len(batch.records)) if self.police is not None else None
 
         def own(at: int) -> Context:
             return context_of(batch.records[at], self._now, side.lookup)
 
         source, repeats = batch.source, batch.repeats
-        return side.run_texts(
-            destination, batch.json_events, batch.heads, own, source, repeats, self.timer, keeps_payloads=keeps
-        )
+        return side.run_texts(destination, batch.json_events, batch.heads, own, source, repeats, self.timer, keep)
 
     def count_lost(self, destination: str, side: str, record: Record, losses: Sequence[Loss]) -> None:
         """Count an event that a simulated destination received, and by which rules it was lost there."""

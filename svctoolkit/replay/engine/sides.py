@@ -19,7 +19,7 @@ from svctoolkit.personal import PersonalMasker
 from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
-from svctoolkit.pipeline.texts import Timer, can_stay_text, pass_texts
+from svctoolkit.pipeline.texts import Keep, Timer, can_stay_text, pass_texts
 from svctoolkit.plans import Link, Verdict
 from svctoolkit.replay.engine.judge import Judge
 from svctoolkit.replay.engine.memo import Memo
@@ -251,8 +251,7 @@ class Side:
         source: str,
         repeats: Sequence[int],
         timer: Timer,
-        *,
-        keeps_payloads: bool,
+        keep: Keep | None,
     ) -> list[Passage] | None:
         """The same for events that stay text: see `pass_texts`. Only if `can_stay_text`."""
         to = self.route(key)
@@ -266,7 +265,7 @@ class Side:
 
         sender = self._sender(transport_of(to, self._transport))
         origin = self.source(source)
-        return pass_texts(events, heads, to, sender, own, origin, repeats, timer, keeps_payloads=keeps_payloads)
+        return pass_texts(events, heads, to, sender, own, origin, repeats, timer, keep)
 
     def forget_held(self) -> None:
         """Forget what simulated destinations hold."""
