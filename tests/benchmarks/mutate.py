@@ -2,6 +2,9 @@
 
 Seconds of wall time with two processes and without cached verdicts, compared with the limit of a minute; then what one
 change costs, compared with one run of all its suites, which is what a tool that runs everything for each change costs.
+
+Then large code: CPU of finding the changes of code with 3,000 lines, compared with that of 1,500, which should be at
+most 2.5 times as much; and of `--sample 20` of 1,500 lines, compared with 150 lines.
 """
 
 from __future__ import annotations
@@ -9,9 +12,12 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from time import process_time
+from typing import TypeAlias
 
+from svctoolkit.mutation.code import edits_of
 from tests.benchmarks._figures import Figure, Options
 from tests.benchmarks._processes import best
 
@@ -89,7 +95,87 @@ SCENARIOS = """\
 """
 
 
+LARGE = """\
+transformations: {{clean: {{language: {language}, file: code}}}}
+scenarios:
+  - name: an order
+    transformation: clean
+    event: {{type: track, event: Order Completed, properties: {{total: 20, currency: EUR, price: 3}}}}
+    expect: {{user_transform: {{event: Order Completed}}}}
+"""
+#: Returns code in a language with about a number of lines.
+Shape: TypeAlias = Callable[[str, int], str]
+
+_STEPS = {
+    "javascript": """\
+  if (p.total > {n} && p.currency === 'EUR') {{
+    p.size{n} = 'large';
+  }} else if (p.quantity <= {n} || !p.coupon) {{
+    p.size{n} = (p.name || '').trim() + ' {n}';
+  }}
+  p.cents{n} = Math.round((p.price || 0) * {n});
+""",
+    "python": """\
+    if p.get("total", 0) > {n} and p.get("currency") == "EUR":
+        p["size{n}"] = "large"
+    elif p.get("quantity", 0) <= {n} or not p.get("coupon"):
+        p["size{n}"] = (p.get("name") or "").strip() + " {n}"
+    p["cents{n}"] = round((p.get("price") or 0) * {n})
+""",
+}
+_FUNCTIONS = {
+    "javascript": "function step{n}(event) {{\n  const p = event.properties || {{}};\n{body}  return event;\n}}\n",
+    "python": 'def step{n}(event):\n    p = event.get("properties") or {{}}\n{body}    return event\n',
+}
+_ENTRIES = {
+    "javascript": "export function transformEvent(event) {{\n{body}  return event;\n}}\n",
+    "python": "def transformEvent(event, metadata):\n{body}    return event\n",
+}
+
+
+def functions(language: str, lines: int) -> str:
+    """A function for every ten lines, and one that calls all of them."""
+    indent, end = ("  ", ";") if language == "javascript" else ("    ", "")
+    many = max(1, lines // 10)
+    made = [_FUNCTIONS[language].format(n=n, body=_STEPS[language].format(n=n)) for n in range(many)]
+    calls = "".join(f"{indent}event = step{n}(event){end}\n" for n in range(many))
+    return "".join(made) + _ENTRIES[language].format(body=calls)
+
+
+def one_function(language: str, lines: int) -> str:
+    """All lines in one function."""
+    begin = "  const p = event.properties || {};\n" if language == "javascript" else '    p = event["properties"]\n'
+    steps = "".join(_STEPS[language].format(n=n) for n in range(lines // 6))
+    return _ENTRIES[language].format(body=begin + steps)
+
+
 def run(options: Options) -> Iterator[Figure]:
+    yield from _project(options)
+    for language in ("javascript", "python"):
+        short, long = options.many(1500, 60), options.many(3000, 120)
+        spent = [min(_finding(functions(language, lines), language) for _ in range(3)) for lines in (short, long)]
+        yield Figure(f"changes of {long:,} lines, {language}", spent[1], "s CPU", f"{short:,} lines", spent[0])
+        few, many = options.many(150, 20), options.many(1500, 60)
+        sampled = [_sample(language, lines, options.many(20, 2)) for lines in (few, many)]
+        yield Figure(f"sample of {many:,} lines, {language}", sampled[1], "s CPU", f"{few:,} lines", sampled[0])
+
+
+def _finding(code: str, language: str) -> float:
+    started = process_time()
+    edits_of(code, language)
+    return process_time() - started
+
+
+def _sample(language: str, lines: int, count: int) -> float:
+    """The CPU time of judging `count` changes of code with some lines, and of everything before."""
+    with tempfile.TemporaryDirectory() as name:
+        (Path(name) / "code").write_text(functions(language, lines))
+        (Path(name) / "large.suite.yaml").write_text(LARGE.format(language=language))
+        command = [sys.executable, "-m", "svctoolkit", "mutate", "--sample", str(count), "--jobs", "1", "--no-cache"]
+        return best(command, 1, Path(name)).cpu
+
+
+def _project(options: Options) -> Iterator[Figure]:
     suites, changes = options.many(30, 2), options.many(500, 5)
     command = [sys.executable, "-m", "svctoolkit"]
     with tempfile.TemporaryDirectory() as name:
