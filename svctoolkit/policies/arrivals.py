@@ -102,14 +102,14 @@ class Sent:
 
     def scalar(self, position: int, steps: str) -> bytes:
         """Return the JSON of a scalar of an event, as `scalar_at` does."""
-        if steps not in self._scalars:
-            self.search(steps)
-        return self._scalars[steps][position]
+        return self.scalars(steps)[position]
 
-    def search(self, steps: str) -> None:
-        """Search all events for a scalar: once for all policies, and while the JSON is still in the CPU cache."""
-        if steps not in self._scalars:
-            self._scalars[steps] = [scalar_at(line, steps) for line in self.plain]
+    def scalars(self, steps: str) -> Sequence[bytes]:
+        """Return the JSON of a scalar of each event, as `scalar_at` does. All are searched once, for all policies."""
+        found = self._scalars.get(steps)
+        if found is None:
+            found = self._scalars[steps] = [scalar_at(line, steps) for line in self.plain]
+        return found
 
     @cached_property
     def endpoints(self) -> list[list[str]]:

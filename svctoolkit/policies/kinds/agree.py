@@ -32,16 +32,16 @@ def make(options: Json) -> ScreenedCheck:
         if any(value is not None for _, _, values in found for value in values):
             yield from _differences(found, tolerance)
 
-    def screen(events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
-        wanted = [(sent[key], steps) for key, steps in places if key in sent]
-        for position in range(len(events)) if len(wanted) > 1 else ():
-            if not _are_alike_numbers([of.scalar(position, steps) for of, steps in wanted], tolerance):
+    def screen(_events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
+        wanted = [sent[key].scalars(steps) for key, steps in places if key in sent]
+        for position, scalars in enumerate(zip(*wanted, strict=True) if len(wanted) > 1 else ()):
+            if not _are_alike_numbers(scalars, tolerance):
                 yield position
 
     def early(key: str, sent: Sent) -> None:
         for destination, steps in places:
             if destination == key:
-                sent.search(steps)
+                sent.scalars(steps)
 
     def reach(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Reach:
         by_key = {arrival.destination: arrival for arrival in arrivals}
