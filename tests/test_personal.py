@@ -44,6 +44,20 @@ def test_personal_data_is_hidden(hide: Any) -> None:
 
 
 @pytest.mark.parametrize("hide", [by_mask, Pseudonyms().replace], ids=["replay", "record"])
+@pytest.mark.parametrize(
+    "spelling",
+    ["mira\uff20mail.example", "mira&#64;mail.example", "mira&commat;mail&#46;example", "bWlyYUBtYWlsLmV4YW1wbGU="],
+)
+def test_an_address_in_another_spelling_is_hidden(hide: Any, spelling: str) -> None:
+    """Also in a longer text, of which the rest is kept."""
+    found = hide({"q": spelling, "email": spelling, "url": f"https://x.example/a?n=1&u={spelling}", "r": "R&amp;D = 1"})
+
+    assert spelling.rstrip("=") not in json.dumps(found, ensure_ascii=False)
+    assert found["url"].startswith("https://x.example/a?n=1&u=")
+    assert found["r"] == "R&amp;D = 1"
+
+
+@pytest.mark.parametrize("hide", [by_mask, Pseudonyms().replace], ids=["replay", "record"])
 def test_other_data_is_kept(hide: Any) -> None:
     """Names of events and things, prices, times, versions, order numbers, order states."""
     event = {

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
@@ -32,6 +33,13 @@ from svctoolkit.simulations import Loss
 from tests.replay.shops import ndjson
 
 HASH = "a" * 64
+
+
+def base64(text: str) -> str:
+    return b64encode(text.encode()).decode()
+
+
+JWT_HEADER = base64('{"alg":"HS256","typ":"JWT"}').rstrip("=")
 
 
 def texts(policy: Mapping[str, Any], payload: Any, destination: str = "ga4", **event: Any) -> list[str]:
@@ -121,6 +129,24 @@ def test_personal_data_is_found_wherever_it_is(payload: Any, said: list[str]) ->
         ("2024-05-01", ""),
         ("9a51-000000000012", ""),
         ("Mozilla/5.0 (Linux; Android 10) AppleWebKit/537.36 Mobile Safari/537.36", ""),
+        ("write to mira\uff20mail.example", "e-mail"),
+        ("https://x.example/?m=mira%EF%BC%A0mail.example", "e-mail"),
+        ("https://x.example/?to=%2Flogin%3Fm%3Dmira%25EF%25BC%25A0mail.example", "e-mail"),
+        ("mira&#64;mail.example", "e-mail"),
+        ("<b>mira&#x40;mail&#46;example</b>", "e-mail"),
+        ("mira&commat;mail.example", "e-mail"),
+        ("R&D &#39;21 &#64; home, mail.example", ""),  # an at sign without an address
+        (base64("mira@mail.example"), "e-mail"),
+        ({"u": base64('{"email": "mira@mail.example", "plan": "gold", "city": "Leeds"}')}, "e-mail"),
+        ({"u": base64('{\n  "user": {"email": "mira@mail.example"}, "q": "who?"\n}')}, "e-mail"),
+        (f"https://x.example/?n=1&u={base64('mira@mail.example')}", "e-mail"),
+        (f"https://x.example/leave/{base64('mira@mail.example')}", "e-mail"),
+        (f"https://x.example/leave/{base64(json.dumps({'email': 'mira@mail.example'})).rstrip('=')}?n=1", "e-mail"),
+        (f"{JWT_HEADER}.{base64(json.dumps({'sub': 'mira@mail.example'}))}.c2ln", "e-mail"),
+        (f"{JWT_HEADER}.{base64(json.dumps({'sub': '1234567890'}))}.c2ln", ""),
+        (base64("at 10 @ the office"), ""),  # an at sign without an address
+        (base64("mira@mail.example")[1:], ""),
+        ("SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV", ""),
     ],
 )
 def test_personal_data_is_found_in_any_form(value: Any, kind: str) -> None:
@@ -128,6 +154,17 @@ def test_personal_data_is_found_in_any_form(value: Any, kind: str) -> None:
     for sent in (value, json.dumps({"in": value}), [json.dumps({"in": json.dumps([value])})]):
         found = texts({"no_personal": {}}, {"body": {"FORM": {"data": sent}}})
         assert [kind in text for text in found] == [True] * bool(kind)
+
+
+def test_random_ids_hashes_and_tokens_are_no_addresses() -> None:
+    """As hexadecimal digits and both kinds of base64: their bytes are not text."""
+    random = Random(7)
+    for size in range(10, 66):
+        for _ in range(20):
+            value = random.randbytes(size)
+            for text in (value.hex(), b64encode(value).decode(), urlsafe_b64encode(value).decode().rstrip("=")):
+                payload = body(id=text, url=f"https://x.example/{text}?t={text}")
+                assert texts({"no_personal": {"kinds": ["email"]}}, payload) == []
 
 
 def test_a_place_can_be_written_as_reports_show_it() -> None:

@@ -7,6 +7,7 @@ from itertools import islice
 
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import LEAVES, Json
+from svctoolkit.personal import may_be_email
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
 from svctoolkit.policies.arrivals import Arrival
 from svctoolkit.policies.scalars import is_nothing
@@ -71,7 +72,7 @@ def emails_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, str, str, st
         if type(step) is str and ("@" in step or "%40" in step):
             yield path, "", "", step
         if kind is str:
-            if "@" in inner or "%40" in inner or "%25" in inner or (inner[:1] in _OPENING and "\\" in inner):
+            if may_be_email(inner) or (inner[:1] in _OPENING and "\\" in inner):
                 yield from _emails_in_text(inner, (*path, step))
         elif kind not in LEAVES and inner:
             yield from emails_in(inner, (*path, step))

@@ -63,6 +63,7 @@ ABOUT = {
     "lost": ["tests/simulations/test_lost.py"],
     "mutation": ["tests/mutation"],
     "patterns": ["tests/bounded_time/test_patterns.py"],
+    "encoded_emails": ["tests/test_policies.py", "tests/test_personal.py"],
     "number_forms": ["tests/test_policies.py", "tests/test_personal.py"],
     "personal": ["tests/test_personal.py"],
     "pipeline": [
