@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -105,6 +106,15 @@ def merge_cells(cells: Iterable[Cell]) -> list[Cell]:
         else:
             merged[cell.key] = Cell(*cell.key, cell.events, cell.fields, cell.outcomes, cell.examined)
     return list(merged.values())
+
+
+def events_by_day(cells: Iterable[Cell]) -> Counter[date]:
+    """Return the number of events of each day; those without a time do not count."""
+    counts = Counter[date]()
+    for cell in cells:
+        if cell.day:
+            counts[date.fromisoformat(cell.day)] += cell.events
+    return counts
 
 
 def merge_fields(counts: Iterable[FieldCount]) -> FieldCount:

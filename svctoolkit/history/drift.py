@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
+from svctoolkit.display import quantity
 from svctoolkit.history.bands import Band, band, main_span, missing_days
-from svctoolkit.history.cells import Cell
+from svctoolkit.history.cells import Cell, events_by_day
 from svctoolkit.history.change import Change, What
 from svctoolkit.history.segments import Segment, segment_of, where
 from svctoolkit.history.shifts import Shift, shifts
@@ -26,14 +27,9 @@ class _Side:
         for cell in cells:
             self.by_segment.setdefault(segment_of(cell), []).append(cell)
 
-    def days(self, platform: str | None = None) -> dict[date, int]:
-        counts: dict[date, int] = {}
-        for segment, cells in self.by_segment.items():
-            for cell in cells if platform in (None, segment.platform) else ():
-                if cell.day:
-                    day = date.fromisoformat(cell.day)
-                    counts[day] = counts.get(day, 0) + cell.events
-        return counts
+    def days(self, platform: str | None = None) -> Counter[date]:
+        of = (cells for segment, cells in self.by_segment.items() if platform in (None, segment.platform))
+        return events_by_day(cell for cells in of for cell in cells)
 
     def pooled(self) -> dict[Segment, list[Cell]]:
         """The cells by segment; segments with too few events are one of their platform."""
@@ -83,11 +79,7 @@ def _by_name(cells: Iterable[Cell]) -> dict[str, _Side]:
 
 
 def _span(cells: Iterable[Cell]) -> tuple[date, date] | None:
-    counts = Counter[date]()
-    for cell in cells:
-        if cell.day:
-            counts[date.fromisoformat(cell.day)] += cell.events
-    return main_span(counts)
+    return main_span(events_by_day(cells))
 
 
 def _is_in(day: date, span: tuple[date, date] | None) -> bool:
@@ -99,9 +91,7 @@ def _volume(
 ) -> Iterator[Change]:
     """Yield the change of the number of events, and of each platform if it is not the same for all."""
     if not then.events:
-        yield Change(
-            "appeared", name, "", "no events", f"{now.events:,} event{'s' if now.events != 1 else ''}", now.events
-        )
+        yield Change("appeared", name, "", "no events", quantity(now.events, "event"), now.events)
         return
     if span is None or not days:
         return

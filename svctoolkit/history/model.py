@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from svctoolkit.displayed import Displayed
 from svctoolkit.history import database
 from svctoolkit.history.bands import main_span, missing_days
-from svctoolkit.history.cells import Cell, Part, merge_cells
+from svctoolkit.history.cells import Cell, Part, events_by_day, merge_cells
 from svctoolkit.history.change import Change
 from svctoolkit.history.drift import drift
 from svctoolkit.history.sketches import distinct_count, quantile
@@ -144,12 +144,7 @@ class History(Displayed, PageOut, ArrowOut):
         return drift(self._of(lambda cell: not cell.day or cell.day >= f"{first}").cells(), against.cells())
 
     def _by_day(self) -> Counter[date]:
-        counts = Counter[date]()
-        for part in self.parts:
-            for cell in part.cells:
-                if cell.day:
-                    counts[date.fromisoformat(cell.day)] += cell.events
-        return counts
+        return events_by_day(cell for part in self.parts for cell in part.cells)
 
     def frame(self) -> pd.DataFrame:
         """Return one row for each field of each day, name, channel, library and app version.
