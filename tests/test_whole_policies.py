@@ -231,6 +231,21 @@ def test_a_misspelt_member_does_not_pass_in_a_replay_but_few_events_need_not_hav
             "",
             "agree: no event with coupon arrives at two destinations",
         ),
+        (
+            {"agree": {"on": "zzz", "values": ["hook.properties.tax", "mixpanel.tax"]}},
+            "",
+            "agree: no event with zzz arrives at two destinations",
+        ),
+        (
+            {"agree": {"values": ["hook.properties.tax", "mixpanel.tax"]}},
+            "",
+            "agree: no event has hook.properties.tax and mixpanel.tax, so nothing was compared",
+        ),
+        (
+            {"agree": {"on": "revnue", "values": ["hook.properties.tax", "mixpanel.tax"]}},
+            "cannot be checked: none of the events has a value at 'revnue'. Did you mean 'revenue'?",
+            "",
+        ),
         ({"required": {"event": "Paid", "at": {"hook": ["revenue"]}}}, "", ""),
         ({"required": {"event": "Payd", "at": {"hook": ["revenue"]}}}, "Did you mean 'Paid'?", ""),
         ({"required": {"event": "Refund", "at": {"hook": ["x"]}}}, "", "required: no 'Refund' event arrives at hook"),

@@ -67,6 +67,7 @@ class Reach(IntEnum):
 
     - `NOTHING`: the check is not about what arrived
     - `ARRIVED`: it is, but the event lacks a member that it needs
+    - `LACKING`: the same, although the values to check arrived
     - `MEMBER`: the event has the member, without a value or at other destinations
     - `EVENT`: the check is about this event, and what arrived lacks the values
     - `VALUES`: there was a result
@@ -74,9 +75,10 @@ class Reach(IntEnum):
 
     NOTHING = 0
     ARRIVED = 1
-    MEMBER = 2
-    EVENT = 3
-    VALUES = 4
+    LACKING = 2
+    MEMBER = 3
+    EVENT = 4
+    VALUES = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def test_the_routes_for_clients(case: schemathesis.Case, headers: dict[str, str]
     The write key that a request draws for its query is unknown, which RudderStack answers with 400.
     """
     excluded = [positive_data_acceptance] if case.path == "/v1/projects/{key}/settings" else []
-    case.call_and_validate(headers=headers, base_url=_LOCAL, excluded_checks=excluded)
+    case.call_and_validate(headers=headers, base_url=_LOCAL, excluded_checks=excluded, timeout=60)
 
 
 @schema.include(path_regex="^/(inspect|admin)").exclude(path="/inspect/stream").parametrize()
@@ -64,4 +64,4 @@ def test_the_routes_for_inspection_and_administration(
     excluded = [positive_data_acceptance] if case.path in ("/admin/held/{destination}", "/inspect/expect") else []
     # An expectation has so many forms that it takes half of the time of all routes.
     for headers in senders[:1] if case.path == "/inspect/expect" else senders:
-        case.call_and_validate(headers=headers, base_url=_LOCAL, excluded_checks=excluded)
+        case.call_and_validate(headers=headers, base_url=_LOCAL, excluded_checks=excluded, timeout=60)

@@ -46,26 +46,37 @@ def make(options: Json) -> ScreenedCheck:
     def reach(event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Reach:
         by_key = {arrival.destination: arrival for arrival in arrivals}
         wanted = [(by_key[destination], steps) for destination, steps in places if destination in by_key]
+        has_values = any(values_at(arrival, steps) for arrival, steps in wanted)
         if on is not None and (len(wanted) < 2 or not has_value(Arrival("", [event]), on)):
-            has_member = bool(values_at(Arrival("", [event]), on))
-            return Reach.MEMBER if has_member else Reach.ARRIVED if len(wanted) > 1 else Reach.NOTHING
+            if values_at(Arrival("", [event]), on):
+                return Reach.MEMBER
+            return Reach.NOTHING if len(wanted) < 2 else Reach.LACKING if has_values else Reach.ARRIVED
         if len(wanted) < 2:
             return Reach.NOTHING
-        return Reach.VALUES if any(values_at(arrival, steps) for arrival, steps in wanted) else Reach.EVENT
+        return Reach.VALUES if has_values else Reach.EVENT
+
+    def mistakes(reached: Reach, whole: Whole) -> Iterator[Finding]:
+        # On a day without orders, no event has an order's number or revenue: only a sign of a mistake is a breach.
+        if reached == Reach.EVENT:
+            with_member = f" with {on}" if on is not None else ""
+            near = [near_paths(steps, whole.paths.get(key, ())) for key, steps in places]
+            for number, (key, steps) in enumerate(places if on is not None or any(near) else ()):
+                text = f"is in none of the events{with_member}, so nothing was compared.{near[number]}"
+                yield Finding(key, steps, text.removesuffix("."), option=("values", number))
+        elif reached in (Reach.ARRIVED, Reach.LACKING) and on is not None:
+            meant = near_paths(on, whole.paths.get("", ()))
+            if meant or reached == Reach.LACKING:
+                text = f"cannot be checked: none of the events has a value at {on!r}.{meant}".removesuffix(".")
+                yield Finding(places[0][0], "", text, option=("on",))
 
     def doubts(reached: Reach, whole: Whole) -> Iterator[Finding]:
+        found = [*mistakes(reached, whole)]
+        yield from found
         named = " and ".join(f"{destination}.{steps}" for destination, steps in places)
-        with_member = f" with {on}" if on is not None else ""
-        if reached == Reach.EVENT:
-            for number, (key, steps) in enumerate(places):
-                near = near_paths(steps, whole.paths.get(key, ()))
-                text = f"is in none of the events{with_member}, so nothing was compared.{near}".removesuffix(".")
-                yield Finding(key, steps, text, option=("values", number))
-        elif reached == Reach.ARRIVED and on is not None:
-            near = near_paths(on, whole.paths.get("", ()))
-            text = f"cannot be checked: none of the events has a value at {on!r}.{near}".removesuffix(".")
-            yield Finding(places[0][0], "", text, option=("on",))
-        elif reached < Reach.EVENT:
+        if reached == Reach.EVENT and not found:
+            whole.unchecked.append(f"agree: no event has {named}, so nothing was compared")
+        elif reached < Reach.EVENT and not found:
+            with_member = f" with {on}" if on is not None else ""
             whole.unchecked.append(f"agree: no event{with_member} arrives at two destinations of {named}")
 
     proof = Proof(reach, doubts, ["", *(key for key, _ in places)])
