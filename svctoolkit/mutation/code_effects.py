@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
-from svctoolkit.mutation.made_up import MOST, variations
+from svctoolkit.mutation.made_up import MOST, combinations, variations
 from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Scenario
 from svctoolkit.runner.suite.webhooks import is_webhook
@@ -29,7 +29,7 @@ class CodeEffects:
 
     def __init__(self, scenarios: Sequence[Scenario]) -> None:
         self._scenarios = scenarios
-        self._events: dict[tuple[int, str], list[Mapping[str, Json]]] = {}
+        self._events: dict[tuple[int, str], Sequence[Mapping[str, Json]]] = {}
         self._before: dict[tuple[int, str, int], list[Output]] = {}
 
     def tried_without(self, change: Change) -> int:
@@ -52,10 +52,8 @@ class CodeEffects:
         if _OTHER_INPUT.search("\n".join(_codes(workspace, key))):
             return 0
         if (id(workspace), key) not in self._events:
-            self._events[id(workspace), key] = events_for(workspace, key, self._scenarios, most=_ALL + 1)
+            self._events[id(workspace), key] = _all_events(workspace, key, self._scenarios)
         events = self._events[id(workspace), key]
-        if len(events) > _ALL:  # a selection of them would show too little
-            return 0
         for start, end in _parts(len(events)):
             part = events[start:end]
             before = self._before.get((id(workspace), key, start))
@@ -96,6 +94,14 @@ def events_for(
     """Return the events of the scenarios, samples, and variations of both with what a transformation mentions."""
     language = workspace.transformations[key].language
     return variations(written_events(scenarios, workspace), "\n".join(_codes(workspace, key)), language, most=most)
+
+
+def _all_events(workspace: Workspace, key: str, scenarios: Sequence[Scenario]) -> Sequence[Mapping[str, Json]]:
+    """Return those of `events_for`, and combinations of members; none if they are too many to try all."""
+    events = events_for(workspace, key, scenarios, most=_ALL + 1)
+    code, language = "\n".join(_codes(workspace, key)), workspace.transformations[key].language
+    together = combinations(written_events(scenarios, workspace), code, language, most=_ALL - len(events))
+    return [*events, *together] if together is not None else ()  # a selection of them would show too little
 
 
 def _codes(workspace: Workspace, key: str) -> list[str]:

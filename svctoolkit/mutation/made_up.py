@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice, zip_longest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product, zip_longest
 from typing import Any
 
 from svctoolkit.json_types import Json
@@ -16,6 +16,10 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 MOST = 1500
 _ANYWAY: tuple[Json, ...] = (0, 1, -1, 0.555, 12.345, "", " Mixed Case ", "10.0.0.1", True, None, [], {})
 _PLACES = ((), ("properties",), ("context",), ("context", "traits"), ("traits",))
+_CONTAINERS = {"properties", "context", "traits"}
+_AS_IT_IS = object()
+#: What each member is together with each value of the others, besides values that the code mentions.
+_TOGETHER: tuple[Any, ...] = (_AS_IT_IS, GONE, None, "", "text", True, 1)
 
 
 def variations(
@@ -23,10 +27,50 @@ def variations(
 ) -> list[Mapping[str, Json]]:
     """Return the events, and `most` variations: members with other values, without members, with further ones."""
     found = code_literals(code, language)
-    numbers = [float(text) if "." in text else int(text) for text in dict.fromkeys(_NUMBER.findall(code))]
-    around = [value + step for value in numbers for step in (0, 1, -1, 0.5)]
+    around = [value + step for value in _numbers(code) for step in (0, 1, -1, 0.5)]
     values: list[Json] = [*dict.fromkeys(around), *found.compared, *_ANYWAY]
-    return _varied(events, found.members, values, most)
+    return _varied(events, found.members - {""}, values, most)
+
+
+def combinations(
+    events: Sequence[Mapping[str, Json]], code: str, language: Language | None, *, most: int
+) -> list[Mapping[str, Json]] | None:
+    """Return events with all members that the code mentions, each with each value, together; None if more than `most`.
+
+    A condition such as `revenue > 100 && currency == "EUR"` depends on several members at once. The combinations are
+    those of the first event of each type; a member is set wherever an event could have it.
+    """
+    found = code_literals(code, language)
+    originals = list({str(event.get("type")): dict(event) for event in reversed(events)}.values())
+    known = {path[-1] for event in originals for path in leaves(event) if path}
+    members = sorted(name for name in found.members - _CONTAINERS - {""} if name in known or name not in found.compared)
+    around = [value + step for value in _numbers(code) for step in (0, 1, -1)]
+    texts = [spelt for text in found.compared for spelt in (text, text.upper(), text.lower(), f" {text} ")]
+    values = [*dict.fromkeys(around), *dict.fromkeys(texts), *_TOGETHER]
+    if len(originals) * len(values) ** len(members) > most:
+        return None
+    return [
+        _with_all(original, zip(members, chosen, strict=True))
+        for original in originals
+        for chosen in product(values, repeat=len(members))
+    ]
+
+
+def _numbers(code: str) -> list[float]:
+    return [float(text) if "." in text else int(text) for text in dict.fromkeys(_NUMBER.findall(code))]
+
+
+def _with_all(event: dict[str, Any], values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a copy in which members have these values, where they are and in each place where they could be."""
+    for member, value in values:
+        if value is _AS_IT_IS:
+            continue
+        there = {path[: at + 1] for path in leaves(event) for at, step in enumerate(path) if step == member}
+        for path in sorted(there, key=len, reverse=True):  # those within others first
+            event = replace_at(event, path, value)
+        for place in _PLACES if value is not GONE else ():
+            event = _with(event, (*place, member), value)
+    return event
 
 
 def planned_variations(events: Iterable[Mapping[str, Json]], schema: Mapping[str, Json]) -> list[Mapping[str, Json]]:

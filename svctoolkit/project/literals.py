@@ -20,7 +20,10 @@ _RULES = {"consentManagement", "oneTrustCookieCategories", "ketchConsentPurposes
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """`compared`: texts that values may be compared with. `members`: all texts and names that may be members."""
+    """`compared`: texts that values may be compared with. `members`: all texts and names that may be members.
+
+    The names of methods that are called are not among them.
+    """
 
     compared: tuple[str, ...] = ()
     members: frozenset[str] = frozenset()
@@ -64,6 +67,7 @@ def _python(code: str) -> Iterator[tuple[bool, str]]:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
+    methods = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         compares = isinstance(node, (ast.Compare, ast.Call, ast.List, ast.Tuple, ast.Set, ast.Dict))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ACCESS:
@@ -73,7 +77,7 @@ def _python(code: str) -> Iterator[tuple[bool, str]]:
                 yield compares, child.value
             elif isinstance(child, ast.MatchValue) and isinstance(child.value, ast.Constant):
                 yield True, str(child.value.value)
-        if isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute) and id(node) not in methods:
             yield False, node.attr
 
 
@@ -89,14 +93,18 @@ def _javascript(code: str) -> Iterator[tuple[bool, str]]:
 
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_javascript.language()))
     pending = [parser.parse(code.encode("utf-8", "replace")).root_node]
+    methods: set[int] = set()
     while pending:
         node = pending.pop()
         if node.type == "import_statement" or node.text is None:
             continue
         text = node.text.decode("utf-8", "replace")
+        function = node.child_by_field_name("function") if node.type == "call_expression" else None
+        if function is not None and (name := function.child_by_field_name("property")) is not None:
+            methods.add(name.id)
         if node.type == "string":
             yield _is_compared(node), _unquote(text)
-        elif node.type in _NAMES:
+        elif node.type in _NAMES and node.id not in methods:
             yield False, text
         pending += reversed(node.children)
 

@@ -157,6 +157,45 @@ def test_changes_of_code_without_effect_do_not_count(
     assert "changes without effect" in capsys.readouterr().err
 
 
+TOGETHER = {
+    "javascript": """\
+export function transformEvent(event) {
+  if (event.total > 100 && event.currency === "EUR") return null;
+  return event;
+}
+""",
+    "python": """\
+def transformEvent(event, metadata):
+    if event["total"] >= 100 and event["currency"] == "EUR":
+        return None
+    return event
+""",
+}
+
+
+@pytest.mark.parametrize("language", TOGETHER)
+def test_changes_that_only_several_members_together_show_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], language: str
+) -> None:
+    """No event of the suite has both values, nor does a sample: the made-up events have each with each."""
+    monkeypatch.chdir(tmp_path)
+    Path("clean").write_text(TOGETHER[language])
+    Path("orders.suite.yaml").write_text(f"""\
+transformations: {{clean: {{language: {language}, file: clean}}}}
+scenarios:
+  - name: an order
+    transformation: clean
+    event: {{type: track, event: Order Completed, currency: USD, total: 1}}
+    expect: {{user_transform: {{event: Order Completed}}}}
+""")
+
+    main(["mutate", "--jobs", "1"])
+    shown = capsys.readouterr().out
+
+    assert {"boundary", "literal", "removed return"} <= {*re.findall(r"clean:\d+  ([a-z ]+): ", shown)}
+    assert "without effect on any event" not in shown
+
+
 def test_changes_of_code_with_too_many_values_to_try_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
