@@ -5,23 +5,30 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from msgspec import UNSET
 
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
+from svctoolkit.mutation.code import edits_of
+from svctoolkit.mutation.code_changes import NewCode, code_place
 from svctoolkit.mutation.made_up import MOST, combinations, variations
 from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Scenario
 from svctoolkit.runner.suite.webhooks import is_webhook
 from svctoolkit.transformations import Output
-from svctoolkit.workspace import Workspace
+from svctoolkit.workspace import Library, Transformation, Workspace
 
 #: Code whose result depends on more than its event and metadata: made-up events alone cannot show a change of it.
 _OTHER_INPUT = re.compile(r"\b(?:transformBatch|fetch|fetchV2|geolocation|getCredential|requests)\b")
 
 #: The number of made-up events up to which all of them are tried.
 _ALL = 12_000
+
+#: What replaces a statement to see whether any event gets there.
+_MARK = "svctoolkit: reached"
+_RAISE = {"javascript": f"throw new Error('{_MARK}');", "python": f"raise RuntimeError('{_MARK}')"}
 
 
 class CodeEffects:
@@ -31,22 +38,44 @@ class CodeEffects:
         self._scenarios = scenarios
         self._events: dict[tuple[int, str], Sequence[Mapping[str, Json]]] = {}
         self._before: dict[tuple[int, str, int], list[Output]] = {}
+        self._explored: dict[tuple[int, frozenset[str]], bool] = {}
 
     def tried_without(self, change: Change) -> int:
         """Return the number of events that were tried if all have the same result with a change; else 0.
 
-        Also 0 if the events alone cannot show it, because the code depends on metadata, requests or whole batches, or
-        mentions too many members and values to try each with each.
+        Also 0 if the events alone cannot show it, because the code depends on metadata, requests or whole batches,
+        mentions too many members and values to try each with each, or has statements that no event reaches.
         """
         count = 0
         for workspace in {id(s.suite.workspace): s.suite.workspace for s in self._scenarios}.values():
             changed = change.alteration.apply(workspace)
-            for key in differing(workspace, changed):
+            keys = differing(workspace, changed)
+            for key in keys:
                 tried = self._tried(workspace, changed, key)
                 if not tried:
                     return 0
                 count += tried
+            if keys and not self._is_explored(workspace, keys, change.items):
+                return 0
         return count
+
+    def _is_explored(self, workspace: Workspace, keys: Sequence[str], items: frozenset[str]) -> bool:
+        """Return whether the tried events reach every statement of the code: a regular expression may let none in."""
+        known = self._explored.get((id(workspace), items))
+        if known is None:
+            known = all(
+                any(self._reaches(workspace, key, probe) for key in keys) for probe in _probes(workspace, items)
+            )
+            self._explored[id(workspace), items] = known
+        return known
+
+    def _reaches(self, workspace: Workspace, key: str, probe: NewCode) -> bool:
+        changed, events = probe.apply(workspace), self._events[id(workspace), key]
+        return any(
+            output.error is not None and _MARK in str(output.error.message)
+            for start, end in _parts(len(events))
+            for output in run_code(changed, key, events[start:end])
+        )
 
     def _tried(self, workspace: Workspace, changed: Workspace, key: str) -> int:
         if _OTHER_INPUT.search("\n".join(_codes(workspace, key))):
@@ -65,6 +94,22 @@ class CodeEffects:
             if any(output.by_metadata for output in after) or list(map(plain, before)) != list(map(plain, after)):
                 return 0
         return len(events)
+
+
+def _probes(workspace: Workspace, items: frozenset[str]) -> Iterator[NewCode]:
+    """Yield the code of items with an exception in place of each statement that could be removed."""
+    of_kinds: dict[str, Mapping[str, Transformation | Library]] = {
+        "transformations": workspace.transformations,
+        "libraries": workspace.libraries,
+    }
+    for section, _, key in (name.partition(".") for name in items):
+        item = of_kinds.get(section, {}).get(key)
+        if item is None:
+            continue
+        for edit in edits_of(item.code, item.language):
+            if edit.kind in ("removed statement", "removed return"):
+                raising = replace(edit, new=_RAISE[str(item.language)])
+                yield NewCode(code_place(workspace, item), raising)
 
 
 def _parts(count: int) -> Iterator[tuple[int, int]]:

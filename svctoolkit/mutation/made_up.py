@@ -19,7 +19,7 @@ _PLACES = ((), ("properties",), ("context",), ("context", "traits"), ("traits",)
 _CONTAINERS = {"properties", "context", "traits"}
 _AS_IT_IS = object()
 #: What each member is together with each value of the others, besides values that the code mentions.
-_TOGETHER: tuple[Any, ...] = (_AS_IT_IS, GONE, None, "", "text", True, 1)
+_TOGETHER: tuple[Any, ...] = (_AS_IT_IS, GONE, None, "", "text", True, 12.345)
 
 
 def variations(

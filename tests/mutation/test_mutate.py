@@ -157,14 +157,32 @@ def test_changes_of_code_without_effect_do_not_count(
     assert "changes without effect" in capsys.readouterr().err
 
 
-TOGETHER = {
-    "javascript": """\
+UNTRIED = {
+    "together": """\
 export function transformEvent(event) {
   if (event.total > 100 && event.currency === "EUR") return null;
   return event;
 }
 """,
-    "python": """\
+    "pattern": """\
+export function transformEvent(event) {
+  if (/^\\d{5}$/.test(event.zip) && event.total === 2) return null;
+  return event;
+}
+""",
+    "length": """\
+export function transformEvent(event) {
+  if (event.sku && event.sku.length === 8) { event.total = 1 }
+  return event;
+}
+""",
+    "rounded": """\
+export function transformEvent(event) {
+  if (event.total && event.quantity) event.sum = Math.round(event.total * event.quantity * 100) / 100;
+  return event;
+}
+""",
+    "together_python": """\
 def transformEvent(event, metadata):
     if event["total"] >= 100 and event["currency"] == "EUR":
         return None
@@ -173,13 +191,14 @@ def transformEvent(event, metadata):
 }
 
 
-@pytest.mark.parametrize("language", TOGETHER)
-def test_changes_that_only_several_members_together_show_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], language: str
+@pytest.mark.parametrize("name", UNTRIED)
+def test_changes_that_only_an_unusual_event_shows_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """No event of the suite has both values, nor does a sample: the made-up events have each with each."""
+    """Neither an event of the suite nor a sample shows them: several members have a value together, or a form."""
     monkeypatch.chdir(tmp_path)
-    Path("clean").write_text(TOGETHER[language])
+    Path("clean").write_text(UNTRIED[name])
+    language = "python" if name.endswith("python") else "javascript"
     Path("orders.suite.yaml").write_text(f"""\
 transformations: {{clean: {{language: {language}, file: clean}}}}
 scenarios:
@@ -192,7 +211,7 @@ scenarios:
     main(["mutate", "--jobs", "1"])
     shown = capsys.readouterr().out
 
-    assert {"boundary", "literal", "removed return"} <= {*re.findall(r"clean:\d+  ([a-z ]+): ", shown)}
+    assert len(re.findall(r"  clean:\d+  [a-z ]+: ", shown)) > 5
     assert "without effect on any event" not in shown
 
 
