@@ -170,18 +170,6 @@ export function transformEvent(event) {
   return event;
 }
 """,
-    "length": """\
-export function transformEvent(event) {
-  if (event.sku && event.sku.length === 8) { event.total = 1 }
-  return event;
-}
-""",
-    "rounded": """\
-export function transformEvent(event) {
-  if (event.total && event.quantity) event.sum = Math.round(event.total * event.quantity * 100) / 100;
-  return event;
-}
-""",
     "together_python": """\
 def transformEvent(event, metadata):
     if event["total"] >= 100 and event["currency"] == "EUR":
