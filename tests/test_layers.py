@@ -134,7 +134,7 @@ ROOMS = {
         "forecast"
     ),
     "pipeline": (
-        "progress warehouses route simulated outside runtime stages run alone rules fates texts together leaves steady "
+        "progress warehouses route judging simulated outside runtime stages run alone rules fates texts together leaves steady "
         "reruns held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (

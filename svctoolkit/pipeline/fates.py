@@ -11,11 +11,12 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from svctoolkit.causes import Cause, map_texts
-from svctoolkit.delivery import Sender, rejection_of
+from svctoolkit.causes import Cause
+from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
+from svctoolkit.pipeline.judging import decisive
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.rules import blocked, exclusion, needs_all, takes_type
 from svctoolkit.pipeline.run import run_many
@@ -46,6 +47,7 @@ class Fate(NamedTuple):
 PENDING = Fate("pending")
 DELIVERED = Fate("delivered")
 REPEATED = Fate("filtered", "deduplication", "an earlier event has the same messageId")
+_EVERY = {"All": True}
 NOTHING_SENT = "the mapping sends nothing for this event"
 
 
@@ -151,8 +153,8 @@ def pass_many(
     """Run events of one source all the way to a destination, and return each event's passage, in order.
 
     `verdicts` are those of `check`, `repeats` the positions of duplicates. Events that are filtered, or dropped by
-    their plan, never reach the user's code. A response that is not a success is a failure: nothing is retried. Without
-    a known source, no rules about sources apply. `begin` is that of `run_many`.
+    their plan, never reach the user's code. A request that a data plane would retry is a failure: nothing is retried.
+    Without a known source, no rules about sources apply. `begin` is that of `run_many`.
     """
     fates = fates_before(events, route, source, repeats)
     reasons = [verdict.reason if verdict is not None and verdict.dropped else "" for verdict in verdicts]
@@ -184,12 +186,12 @@ def fates_before(
 
 
 def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, route: Route) -> list[Fate]:
-    """Return `fate_at_routing` of each event, computed once for events with the same `_routing_key`."""
+    """Return `fate_at_routing` of each event, computed once for events with the same `routing_key`."""
     destination, blocking = route.destination, route.workspace.data_plane.event_blocking
     whole, by_key = needs_all(destination), dict[tuple[Any, ...], Fate]()
     fates = []
     for event in events:
-        key = None if whole else _routing_key(event)
+        key = None if whole else routing_key(event.get("type"), event.get("event"), event.get("integrations"))
         if key is None:
             fates.append(fate_at_routing(event, source, destination, blocking))
             continue
@@ -199,17 +201,19 @@ def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, route: Rou
     return fates
 
 
-def _routing_key(event: Mapping[str, Json]) -> tuple[Any, ...] | None:
-    """Return what routing reads of an event, to look it up; None if it is more than texts and `true` or `false`."""
-    kind, name, integrations = event.get("type"), event.get("event"), event.get("integrations")
-    if not isinstance(kind, str) or not (name is None or isinstance(name, str)):
+def routing_key(kind: Json, name: Json, integrations: Json) -> tuple[Any, ...] | None:
+    """Return what routing reads of an event, to look up its fate; None if it is more than texts and `true` or `false`.
+
+    It decides unless `needs_all(destination)`. `kind` is the event's type, `name` its member `event`.
+    """
+    if type(kind) is not str or not (name is None or type(name) is str):
         return None
     if integrations is None:
         return kind, name
     # `1 == True`, but only the second decides
     if type(integrations) is not dict or any(type(value) is not bool for value in integrations.values()):
         return None
-    return kind, name, *integrations.items()
+    return (kind, name) if integrations == _EVERY else (kind, name, *integrations.items())
 
 
 def _marked(event: Mapping[str, Json], verdict: Verdict | None) -> Mapping[str, Json]:
@@ -226,13 +230,13 @@ def fate_of(results: Sequence[EventResult], route: Route, stages: Stages) -> Fat
     fate = fate_of_results(results, route, sends=sends)
     if fate.status != "delivered" or not stages.send_to_destination:
         return fate
-    mask = route.masker.text
+    reason = ""
     for result in results:
-        for status, answer in zip(result.statuses, result.answers, strict=False):
-            if not 200 <= status < 300:
-                cause = map_texts(rejection_of(status, answer, mask), mask)
-                return Fate("failed", "send_to_destination", f"the destination answered {status}", cause)
-    return fate
+        judgement = decisive(result.judgements, route)
+        if judgement.outcome != "delivered":
+            return Fate("failed", "send_to_destination", judgement.reason, judgement.cause)
+        reason = reason or judgement.reason
+    return Fate("delivered", "", reason) if reason else fate
 
 
 def event_of(result: EventResult) -> Mapping[str, Json] | None:

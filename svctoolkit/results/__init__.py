@@ -6,7 +6,7 @@ pandas is imported only when a frame is requested.
 from __future__ import annotations
 
 from svctoolkit.results._deliveries import SharedDeliveries, SharedRequests
-from svctoolkit.results._entries import EventResult
+from svctoolkit.results._entries import EventResult, Judgement
 from svctoolkit.results._model import DestinationResult, SourceResult
 from svctoolkit.results._rows import Row, Step, rows, steps
 from svctoolkit.results._types import (
@@ -34,6 +34,7 @@ __all__ = [
     "EventResult",
     "Failure",
     "Failures",
+    "Judgement",
     "Payload",
     "Row",
     "SharedDeliveries",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from svctoolkit.causes import Cause, Refusal, map_texts
+from svctoolkit.causes import Cause, Refusal, Rejection, map_texts
+from svctoolkit.delivery import rejection_of
 from svctoolkit.displayed import Displayed, render
 from svctoolkit.errors import Unsupported
 from svctoolkit.json_types import Json
@@ -30,6 +31,17 @@ _MEMBERS = (
 )
 
 
+class Judgement(NamedTuple):
+    """What a destination's answer means for an event, by the rules of its type; `reason` and `cause` have no secrets.
+
+    `outcome` is `delivered`, `retry`, `abort` or `throttle`.
+    """
+
+    outcome: str
+    reason: str = ""
+    cause: Cause | None = None
+
+
 @dataclass(slots=True, repr=False)
 class EventResult(Displayed):
     """One entry of `data`: the output of each stage for one event. Members of disabled stages are `ABSENT` (and false).
@@ -42,7 +54,8 @@ class EventResult(Displayed):
     Additional members, which are not in the Test API: `event` is the input, `milliseconds` the time per stage, `logs`
     the log of the user code, `requests` the requests as sent, `losses` values that JSON or a warehouse cannot keep as
     they were returned or sent, `origins` column -> field of the event for each warehouse row, `cause` why the user code
-    or the mapping failed, as data without secrets. Pickling removes the secrets that `masker`, URLs and headers hold.
+    or the mapping failed, as data without secrets, `judgements` what each answer means. Pickling removes the secrets
+    that `masker`, URLs and headers hold.
     """
 
     event: Mapping[str, Any] = field(default_factory=dict)
@@ -57,6 +70,7 @@ class EventResult(Displayed):
     losses: Sequence[Loss | CodeLoss] = ()
     origins: Sequence[Mapping[str, str]] = ()
     cause: Cause | None = None
+    judgements: Sequence[Judgement] = ()
     masker: Masker = field(default=Masker(()), repr=False, compare=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -83,6 +97,7 @@ class EventResult(Displayed):
             losses=losses,
             origins=self.origins,
             cause=self.cause,
+            judgements=self.judgements,
         )
 
     def refuse(self, refusal: Refusal) -> None:
@@ -104,6 +119,25 @@ class EventResult(Displayed):
     def statuses(self) -> list[int]:
         """The HTTP statuses of `destination_response_status`; empty if it is absent."""
         return self.destination_response_status or []
+
+    def rejection(self, part: int, mask: Callable[[str], str]) -> Cause | None:
+        """Return why the destination did not accept the request `part`; None if it did.
+
+        A result of a remote server has no judgements: then the status decides, and the cause that the server reported.
+        `mask` hides secrets in the answer.
+        """
+        if part < len(self.judgements):
+            return self.judgements[part].cause
+        status = self.statuses[part] if part < len(self.statuses) else 200
+        if not 200 <= status < 300:
+            return rejection_of(status, self.answers[part] if part < len(self.answers) else "", mask)
+        last = part == len(self.statuses) - 1
+        return self.cause if last and isinstance(self.cause, Rejection) else None
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the destination did not accept one of the requests."""
+        return any(self.rejection(part, self.masker.text) is not None for part in range(len(self.statuses)))
 
     def __repr__(self) -> str:
         """Show the status of the stages, without payloads and errors: only the whole result can mask their secrets."""

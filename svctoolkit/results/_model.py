@@ -72,9 +72,8 @@ class DestinationResult(Displayed, ArrowOut, DestinationEntries):
 
     @property
     def ok(self) -> bool:
-        """Whether every stage that ran succeeded. Dropped events and HTTP errors of the destination are not ok."""
-        statuses = (s for entry in self.data for s in entry.statuses)
-        return self.error is None and not any(e.error for e in self.data) and all(200 <= s < 300 for s in statuses)
+        """Whether every stage that ran succeeded. Dropped events and refused requests are not ok."""
+        return self.error is None and not any(entry.error or entry.is_rejected for entry in self.data)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per event, destination and stage: see `svctoolkit.results.frame`."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from svctoolkit.causes import Cause
-from svctoolkit.delivery import rejection_of
 from svctoolkit.events import Event
 from svctoolkit.results._entries import DestinationEntries, EventResult
 from svctoolkit.results._types import ABSENT, NO_TRANSFORMATION, error_of
@@ -92,10 +91,8 @@ def steps(entry: EventResult, mask: Callable[[str], str]) -> Iterator[Step]:
             statuses = entry.statuses if stage == "send_to_destination" else ()
             for part, output in enumerate(result):
                 http = statuses[part] if part < len(statuses) else None
-                if http is None or 200 <= http < 300:
-                    yield Step(stage, part, "ok", http, "", output)
-                else:
-                    yield Step(stage, part, "failed", http, "", output, rejection_of(http, output, mask))
+                cause = None if http is None else entry.rejection(part, mask)
+                yield Step(stage, part, "ok" if cause is None else "failed", http, "", output, cause)
 
 
 def _stage_output(entry: EventResult, stage: Stage) -> Any:

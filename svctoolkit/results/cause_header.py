@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import ValidationError
 
 from svctoolkit.causes import Cause, cause_from_json, cause_to_json
+from svctoolkit.results._entries import EventResult
 from svctoolkit.results._model import DestinationResult
 
 NAME = "svctoolkit-causes"
@@ -23,13 +24,19 @@ def write_causes(result: DestinationResult | Iterable[DestinationResult]) -> dic
     results = [result] if isinstance(result, DestinationResult) else result
     causes = {
         result.destination_id: {
-            str(n): cause_to_json(e.cause) for n, e in enumerate(result.data) if e.cause is not None
+            str(n): cause_to_json(cause) for n, e in enumerate(result.data) if (cause := _cause(e)) is not None
         }
         for result in results
     }
     causes = {id: entries for id, entries in causes.items() if entries}
     text = json.dumps(causes, separators=(",", ":")) if causes else ""
     return {NAME: text} if text and len(text) <= _MAX_SIZE else {}
+
+
+def _cause(entry: EventResult) -> Cause | None:
+    """Return why an event failed, if the response does not show it: a status that is not 2xx does."""
+    judged = zip(entry.statuses, entry.judgements, strict=False)
+    return entry.cause or next((found.cause for status, found in judged if found.cause and 200 <= status < 300), None)
 
 
 def read_causes(headers: Mapping[str, str]) -> dict[str, dict[int, Cause]]:

@@ -7,6 +7,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from svctoolkit.causes import Cause as FailureCause
+from svctoolkit.causes import Rejection
 from svctoolkit.expect.matchers import MISSING
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause
@@ -41,10 +43,13 @@ class StageFailure(msgspec.Struct, frozen=True):
     kind: Literal["reason", "value", "status"]
 
 
-def stage_failures(body: Json, keys: Mapping[str, str], target: str) -> Iterator[StageFailure]:
+def stage_failures(
+    body: Json, keys: Mapping[str, str], target: str, causes: Mapping[str, Mapping[int, FailureCause]]
+) -> Iterator[StageFailure]:
     """Yield all failures in a response.
 
-    `keys` maps destination ids to keys; `target` is the key of a single destination.
+    `keys` maps destination ids to keys; `target` is the key of a single destination. `causes` are those that the
+    server reported: an answer with status 200 may refuse an event, too.
     """
     several = isinstance(body, list)
     for index, result in enumerate(body if several else [body]):
@@ -57,12 +62,17 @@ def stage_failures(body: Json, keys: Mapping[str, str], target: str) -> Iterator
             yield StageFailure(Cause(key, "failed", "routing", result["error"]), (*place, "error"), "reason")
             continue
         for number, entry in entries(result):
-            for failure in _of_entry(entry, key):
+            cause = causes.get(str(result.get("destinationId")), {}).get(number)
+            for failure in _of_entry(entry, key, cause):
                 yield StageFailure(failure.cause, (*place, "data", number, *failure.place), failure.kind)
 
 
-def _of_entry(entry: Mapping[str, Any], key: str) -> Iterator[StageFailure]:
+def _of_entry(entry: Mapping[str, Any], key: str, reported: FailureCause | None) -> Iterator[StageFailure]:
     """Yield the failures in one entry of `data`; a dropped event is not a failure."""
+    answers = statuses(entry)
+    if isinstance(reported, Rejection) and answers and all(200 <= status < 300 for status in answers):
+        last: Place = ("destination_response_status", len(answers) - 1)
+        yield StageFailure(Cause(key, "failed", "send_to_destination", reported.text), last, "status")
     for stage in STAGES:
         member = _MEMBERS[stage]
         for index, value in enumerate(stage_values(entry, stage) or ()):

@@ -95,8 +95,8 @@ class VerifyResult(msgspec.Struct, frozen=True):
     def _failures(self) -> list[StageFailure]:
         """Return the failures in the response to an event."""
         keys = {d.id: d.key for d in self.scenario.suite.workspace.destinations.values()}
-        failures = stage_failures(self.answer.body, keys, self.target) if self.verifies else ()
         causes = read_causes(self.answer.headers)
+        failures = stage_failures(self.answer.body, keys, self.target, causes) if self.verifies else ()
         return [replace(each, cause=replace(each.cause, rule=self._rule(each, causes))) for each in failures]
 
     def _rule(self, failure: StageFailure, causes: Mapping[str, Mapping[int, FailureCause]]) -> str:

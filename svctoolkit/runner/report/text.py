@@ -124,7 +124,8 @@ def help_commands(step: StepOutcome) -> Iterator[str]:
 def _how_to_say(cause: Cause) -> str:
     """Return how a scenario with a `verify` step expects this failure."""
     if cause.stage == "send_to_destination" and cause.reason.startswith("the destination answered"):
-        return f"`{cause.stage}: {{status: ...}}`"
+        member = "response" if cause.reason.startswith("the destination answered 2") else "status"
+        return f"`{cause.stage}: {{{member}: ...}}`"
     return "`error: ...`" if cause.stage == "routing" else f"`{cause.stage}: {{error: ...}}`"
 
 

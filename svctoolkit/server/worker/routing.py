@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from svctoolkit.lexical import storable
-from svctoolkit.pipeline.fates import PENDING, REPEATED, Fate, fate_after_plan, fate_at_routing
+from svctoolkit.pipeline.fates import PENDING, REPEATED, Fate, fate_after_plan, fate_at_routing, routing_key
 from svctoolkit.pipeline.rules import needs_all
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.block import Block
@@ -155,15 +155,9 @@ def _heads(block: Block) -> Sequence[Head]:
 
 
 def _deciding(block: Block, head: Head) -> Hashable | None:
-    """Return what alone decides the fates of an event at routing, unless a destination needs all of it.
-
-    None for an event with its own integrations, and for members that are not text.
-    """
-    own = head.integrations
-    every = own is None or (type(own) is dict and len(own) == 1 and own.get("All") is True)
-    if not every or type(head.type) is not str or not (head.event is None or type(head.event) is str):
-        return None
-    return block.source, block.destinations, head.type, head.event
+    """Return what alone decides the fates of an event at routing, unless a destination needs all of it; or None."""
+    key = routing_key(head.type, head.event, head.integrations)
+    return None if key is None else (block.source, block.destinations, key)
 
 
 def _short(head: Head) -> dict[str, Any]:

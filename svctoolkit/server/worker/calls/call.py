@@ -7,7 +7,6 @@ its batch only if the destination type has no handler for responses.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from time import perf_counter
@@ -17,19 +16,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from svctoolkit.causes import Cause, Refusal, map_texts
-from svctoolkit.delivery import Delivered, rejection_of
-from svctoolkit.destinations import Context, DestinationMapping, JobOutcome, Reply, outcome_of_status
-from svctoolkit.destinations import Outcome as RequestOutcome
+from svctoolkit.destinations import Context, DestinationMapping, Reply, outcome_of_status
 from svctoolkit.pipeline import Route
 from svctoolkit.pipeline.fates import NOTHING_SENT, Fate
-from svctoolkit.server.worker.calls.wire import Wire, reason_of
+from svctoolkit.pipeline.judging import RETRIED, after_refusal, ends, judge
+from svctoolkit.server.worker.calls.wire import Wire
 from svctoolkit.server.worker.task import Exchange, Job, Outcome, Step, Task
 from svctoolkit.server.worker.watchdog import OverBudgetError, Watchdog, is_own_code
 
-_RETRIED = ("retry", "throttle")
 #: The destination throttles or is unavailable: the event's age alone decides when it is dead.
 _PUT_OFF = (408, 429, 599)
-_LOG = logging.getLogger("svctoolkit.delivery")
 
 
 class _Batch(Struct, frozen=True):
@@ -82,7 +78,7 @@ class Call:
                     task = verdict.job.task
                     self._verdicts.setdefault(task, []).append(verdict)
                     self._open[task] -= 1
-                    if verdict.kind in (*_RETRIED, "held"):
+                    if verdict.kind in (*RETRIED, "held"):
                         self._failed.add(task.owner)
                 # Yielded batch by batch, so that a fate is stored even if the process ends during a later request.
                 certain = [task for task in dict.fromkeys(job.task for job in batch.jobs) if not self._open[task]]
@@ -132,10 +128,10 @@ class Call:
         verdicts = [_Verdict(job, "delivered" if batch.payloads else "nothing") for job in batch.jobs]
         for payload in batch.payloads:
             earlier, verdicts = verdicts, self._send(payload, batch, exchanges)
-            if any(verdict.kind in _RETRIED for verdict in verdicts):
+            if any(verdict.kind in RETRIED for verdict in verdicts):
                 # Even jobs that this request delivered: the next attempt repeats all requests of the batch.
                 return verdicts if len(batch.payloads) == 1 else _all_fail(verdicts)
-            if verdicts[0].kind == "abort" and not self._route.type.judges:
+            if ends(verdicts[0].kind, self._route):
                 return verdicts
             verdicts = [_after(*pair) for pair in zip(earlier, verdicts, strict=True)]
         return verdicts
@@ -159,48 +155,22 @@ class Call:
         # Reversed, so that a task with several jobs in the request keeps the place of its first one.
         for place, task in reversed([*enumerate(tasks)]):
             self._last[task] = exchange, place
-        outcome = self._judge(payload, answer, batch)
-        self._on_auth(outcome.auth)
-        # Destinations that answer for the whole request give all jobs the same outcome.
-        each = outcome.jobs or [JobOutcome(outcome.outcome, outcome.message)] * len(tasks)
+        judged = judge(self._route, payload, answer, batch.ids, [_metadata(job) for job in batch.jobs])
+        self._on_auth(judged.auth)
         wait = self._wire.wait(answer)
-        cause = None if all(job.outcome == "delivered" for job in each) else self._rejection(answer)
         verdicts = []
-        for job, of_job in zip(batch.jobs, each, strict=True):
+        for job, of_job in zip(batch.jobs, judged.jobs, strict=True):
             # Stays set: once the destination has asked for single events, retries are sent alone as well.
             job.alone = job.alone or of_job.alone
             put_off = of_job.outcome == "throttle" or answer.status in _PUT_OFF
-            reason = self._route.masker.text(of_job.message or outcome.message)
-            verdict = _Verdict(job, of_job.outcome, reason, wait, put_off)
-            verdicts.append(verdict if of_job.outcome == "delivered" else replace(verdict, cause=cause))
+            cause = None if of_job.outcome == "delivered" else judged.cause
+            verdicts.append(_Verdict(job, of_job.outcome, of_job.message, wait, put_off, cause=cause))
         return verdicts
-
-    def _rejection(self, answer: Delivered) -> Cause:
-        mask = self._route.masker.text
-        return map_texts(rejection_of(answer.status, answer.response, mask), mask)
-
-    def _judge(self, payload: Mapping[str, Any], answer: Delivered, batch: _Batch) -> RequestOutcome:
-        """Return what the response means: by the rules of the destination's type, if it has any."""
-        kind, reply = self._route.type, Reply(answer.status, answer.headers, answer.response)
-        mask = self._route.masker.text
-        own = None
-        if kind.judges and answer.error is None:
-            sent = {**payload, "destinationConfig": self._route.destination.config}
-            try:
-                own = kind.judgement(sent, [reply], batch.ids, [_metadata(job) for job in batch.jobs])
-            except Exception as error:  # noqa: BLE001 - an unexpected answer, which RudderStack retries
-                _LOG.warning("an answer of %s cannot be read: %r", self._route.destination.key, error)
-                # Not failed for good: a proxy may have answered in place of the destination.
-                return RequestOutcome("retry", f"the destination's answer cannot be read: {reason_of(answer, mask)}")
-        if own is not None:
-            return own
-        by_status = outcome_of_status(reply)
-        return RequestOutcome(by_status.outcome, "" if by_status.outcome == "delivered" else reason_of(answer, mask))
 
     def _outcome(self, task: Task) -> Outcome:
         verdicts = self._verdicts.pop(task)
         # Only these are sent again; jobs that were delivered must not be repeated.
-        task.jobs = [verdict.job for verdict in verdicts if verdict.kind in (*_RETRIED, "held")]
+        task.jobs = [verdict.job for verdict in verdicts if verdict.kind in (*RETRIED, "held")]
         exchange, place = self._last.get(task, (None, 0))
         for verdict in verdicts:
             if verdict.kind in ("abort", "refused"):
@@ -208,7 +178,7 @@ class Call:
         dead = next((verdict for verdict in verdicts if verdict.kind == "dead"), None)
         if dead is not None:
             return Outcome("dead", dead.by, dead.reason, exchange=exchange, place=place)
-        failed = next((verdict for verdict in verdicts if verdict.kind in _RETRIED), None)
+        failed = next((verdict for verdict in verdicts if verdict.kind in RETRIED), None)
         if failed is not None:
             # As in RudderStack, one failed call counts as one attempt of a user, whichever of the events failed.
             first = task.owner not in self._counted
@@ -239,7 +209,7 @@ class Call:
 
 def _all_fail(verdicts: Sequence[_Verdict]) -> list[_Verdict]:
     """A retried request fails its whole batch: none of its jobs has had all of its requests."""
-    cause = next(verdict for verdict in verdicts if verdict.kind in _RETRIED)
+    cause = next(verdict for verdict in verdicts if verdict.kind in RETRIED)
     return [replace(cause, job=verdict.job) for verdict in verdicts]
 
 
@@ -247,7 +217,7 @@ def _after(earlier: _Verdict, verdict: _Verdict) -> _Verdict:
     """Return the verdict of the last request, with a note if the one before it was refused."""
     if earlier.kind != "abort" or verdict.kind != "delivered":
         return verdict
-    return replace(verdict, reason=f"a request before the last was refused: {earlier.reason}")
+    return replace(verdict, reason=after_refusal(earlier.reason))
 
 
 def _metadata(job: Job) -> dict[str, Any]:

@@ -136,24 +136,6 @@ def exchange_data(payload: Mapping[str, Json], answer: Delivered, response: Json
     }
 
 
-def reason_of(answer: Delivered, mask: Callable[[str], str]) -> str:
-    """Return the error that an answer reports, as readable text, masked before a long one is cut."""
-    if answer.error is not None:
-        return str(answer.error)
-    text = answer.response if isinstance(answer.response, str) else _message(answer.response)
-    return f"the destination answered {answer.status}" + (f": {mask(text)[:200]}" if text else "")
-
-
-def _message(response: Any) -> str:
-    """Return the error message of an answer that has one of the usual formats."""
-    if isinstance(response, Mapping):
-        error = response.get("error", response.get("message", ""))
-        if isinstance(error, Mapping):
-            error = error.get("message", "")
-        return error if isinstance(error, str) else ""
-    return ""
-
-
 def _request_members(request: HttpRequest) -> dict[str, Any]:
     try:
         body = request.body.decode()
