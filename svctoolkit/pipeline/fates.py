@@ -201,6 +201,7 @@ def _at_routing(events: Sequence[Mapping[str, Json]], source: Source, route: Rou
     return fates
 
 
+# Any: a key of texts and pairs, only to look it up
 def routing_key(kind: Json, name: Json, integrations: Json) -> tuple[Any, ...] | None:
     """Return what routing reads of an event, to look up its fate; None if it is more than texts and `true` or `false`.
 
