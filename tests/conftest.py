@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import cpu
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -60,6 +62,10 @@ LONGEST = (
 )
 
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    cpu.register(config)
 
 
 @pytest.fixture

@@ -1,0 +1,154 @@
+"""The CPU time of each test, and of the processes that it starts.
+
+    TESTS_CPU=cpu.tsv pytest; python -m tests.cpu cpu.tsv
+
+prints the twenty tests with the most CPU time, and fails if one of them takes more than a test may. Each pytest process
+appends a line for each test, so that workers need not send them. The CPU time of a module's fixtures counts for its
+first test; that of a process that lives on counts for the test that runs at the time.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+#: The variable with the path of the file that gets the lines.
+FILE = "TESTS_CPU"
+#: CPU seconds of one test, with its processes. Wall time says nothing on a busy machine.
+MOST = 15.0
+SHOWN = 20
+#: What is no test: imports and the collection of tests; the end of a process; and the process that distributes tests.
+OTHERS = COLLECTION, END, CONTROLLER = "(collection)", "(end)", "(controller)"
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Cpu(NamedTuple):
+    """CPU seconds of this process, and of its children with their descendants."""
+
+    own: float
+    children: float
+
+    @property
+    def total(self) -> float:
+        return self.own + self.children
+
+    def __add__(self, other: Cpu) -> Cpu:  # type: ignore[override]
+        return Cpu(self.own + other.own, self.children + other.children)
+
+    def __sub__(self, other: Cpu) -> Cpu:
+        return Cpu(self.own - other.own, self.children - other.children)
+
+
+def used() -> Cpu:
+    """What this process has used up to now. Children that run are read where Linux lists them, else when they end."""
+    own, ended = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    running = sum(_running("self"))
+    return Cpu(own.ru_utime + own.ru_stime, ended.ru_utime + ended.ru_stime + running)
+
+
+def _running(process: str) -> Iterator[float]:
+    for child in _children(process):
+        try:
+            times = Path(f"/proc/{child}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        yield sum(map(int, times[11:15])) / _TICKS  # utime, stime, and those of the children that it waited for
+        yield from _running(child)
+
+
+def _children(process: str) -> Iterator[str]:
+    """The children of all threads: the thread that started a child is its parent."""
+    try:
+        threads = os.listdir(f"/proc/{process}/task")
+    except OSError:
+        return
+    for thread in threads:
+        try:
+            yield from Path(f"/proc/{process}/task/{thread}/children").read_text(encoding="ascii").split()
+        except OSError:
+            continue
+
+
+class Plugin:
+    """Appends a line for each test of this process to a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", buffering=1, encoding="utf-8")
+        self._before = Cpu(0, 0)
+
+    def pytest_collection_finish(self) -> None:
+        self._write(COLLECTION, used())
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self._write(nodeid, used())
+
+    def pytest_unconfigure(self) -> None:
+        self._write(END, used())
+        self._file.close()
+
+    def _write(self, name: str, now: Cpu) -> None:
+        taken = now - self._before
+        self._before = now
+        self._file.write(f"{taken.own:.4f}\t{taken.children:.4f}\t{name}\n")
+
+
+class ControllerPlugin:
+    """Appends a line for the process that distributes the tests. Its children are the workers, with lines of their own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def pytest_unconfigure(self) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{used().own:.4f}\t0\t{CONTROLLER}\n")
+
+
+def register(config: pytest.Config) -> None:
+    """Measure the tests of this process, if TESTS_CPU names a file."""
+    if path := os.environ.get(FILE):
+        distributes = getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")
+        config.pluginmanager.register((ControllerPlugin if distributes else Plugin)(Path(path)))
+
+
+def measured(paths: Iterable[Path]) -> dict[str, Cpu]:
+    """The CPU time of each name in files that the plugins wrote; that of a test that ran twice is the longer one."""
+    figures: dict[str, Cpu] = {}
+    for path in paths:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            own, children, name = line.split("\t", 2)
+            cpu, other = Cpu(float(own), float(children)), figures.get(name, Cpu(0, 0))
+            figures[name] = other + cpu if name in OTHERS else max(cpu, other, key=lambda each: each.total)
+    return figures
+
+
+def report(figures: dict[str, Cpu]) -> Iterator[str]:
+    """The sums, and the twenty tests with the most CPU time."""
+    whole = sum(figures.values(), Cpu(0, 0))
+    yield f"CPU: {whole.total:.0f} s, {whole.children / max(whole.total, 0.01):.0%} in other processes"
+    yield "own s  children s"
+    for name in OTHERS:
+        if cpu := figures.get(name):
+            yield f"{cpu.own:5.1f} {cpu.children:11.1f}  {name}"
+    tests = sorted(((cpu, name) for name, cpu in figures.items() if name not in OTHERS), key=lambda each: -each[0].total)
+    for cpu, name in tests[:SHOWN]:
+        yield f"{cpu.own:5.1f} {cpu.children:11.1f}  {name}"
+
+
+def main(paths: list[str]) -> int:
+    figures = measured(map(Path, paths))
+    print(*report(figures), sep="\n")
+    heavy = [name for name, cpu in figures.items() if name not in OTHERS and cpu.total > MOST]
+    for name in heavy:
+        print(f"{name}: more than {MOST:.0f} s of CPU; split it, or test a smaller input", file=sys.stderr)
+    return 1 if heavy else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
