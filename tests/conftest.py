@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import cpu
+from tests.examples import DEFAULT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -33,7 +34,7 @@ WITHOUT_OTHERS = "-p no:nbval -p no:schemathesis -p no:syrupy"
 os.environ.setdefault("PYTEST_ADDOPTS", WITHOUT_OTHERS)
 
 # The time to draw examples depends on the machine; limits of time are checked by `tests.pace`.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("patient", deadline=None, max_examples=DEFAULT, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
 ROOT = Path(__file__).parent.parent

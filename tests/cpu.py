@@ -100,7 +100,7 @@ class Plugin:
 
 
 class ControllerPlugin:
-    """Appends a line for the process that distributes the tests. Its children are the workers, with lines of their own."""
+    """Appends a line for the process that distributes the tests. Its children, the workers, append theirs."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -136,7 +136,9 @@ def report(figures: dict[str, Cpu]) -> Iterator[str]:
     for name in OTHERS:
         if cpu := figures.get(name):
             yield f"{cpu.own:5.1f} {cpu.children:11.1f}  {name}"
-    tests = sorted(((cpu, name) for name, cpu in figures.items() if name not in OTHERS), key=lambda each: -each[0].total)
+    tests = sorted(
+        ((cpu, name) for name, cpu in figures.items() if name not in OTHERS), key=lambda each: -each[0].total
+    )
     for cpu, name in tests[:SHOWN]:
         yield f"{cpu.own:5.1f} {cpu.children:11.1f}  {name}"
 

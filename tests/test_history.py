@@ -22,6 +22,7 @@ from svctoolkit.history import History, collect
 from svctoolkit.history.sketches import buckets, distinct, distinct_count, quantile
 from svctoolkit.profile import profile, read_history
 from svctoolkit.replay import replay
+from tests.examples import up_to
 
 MONDAY = date(2026, 1, 5)
 Event = dict[str, Any]
@@ -69,7 +70,7 @@ def contents(history: History) -> dict[object, object]:
 
 
 @given(events, events)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=up_to(50), deadline=None)
 def test_two_histories_merged_are_the_history_of_both(one: list[Event], other: list[Event]) -> None:
     """Counts and sketches, whatever the values."""
     one[0]["messageId"], other[0]["messageId"] = "first", "second"  # two inputs
@@ -91,7 +92,7 @@ def test_sequential_ids_are_distinct_values() -> None:
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=50), st.sampled_from([0.05, 0.5, 0.95]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=up_to(50), deadline=None)
 def test_a_quantile_is_within_a_few_percent(numbers: list[float], share: float) -> None:
     exact = sorted(numbers)[int(share * (len(numbers) - 1))]
 

@@ -18,6 +18,7 @@ from svctoolkit.pipeline.leaves import leaves
 from svctoolkit.replay import replay
 from svctoolkit.results.lineage import Lineage, dotted_path
 from tests.catalogue import examples
+from tests.examples import up_to
 from tests.notebooks.lit import lit
 
 JAVASCRIPT = """\
@@ -337,7 +338,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=up_to(100), deadline=None)
 @given(st.dictionaries(st.text(min_size=1), values, max_size=4))
 def test_any_event_has_a_lineage(properties: dict[str, Any]) -> None:
     """For any event, every field passed on by a webhook is traced to its place."""

@@ -21,6 +21,7 @@ from svctoolkit import runner, yamlfile
 from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 from svctoolkit.runner import Finished, Outcome
+from tests.examples import up_to
 
 SUITES = Path(__file__).parent.parent / "suites"
 WORKSPACE = """\
@@ -374,7 +375,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=up_to(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.sampled_from(PATHS), value=JSON)
 def test_any_suite_runs_or_is_rejected(tmp_path: Path, path: list[str | int], value: Any) -> None:
     """With any value anywhere; mistakes have positions."""

@@ -18,6 +18,7 @@ from svctoolkit.errors import ConfigError, UnsetVariables
 from svctoolkit.runner import Outcome
 from svctoolkit.runner.attempts import live as _live
 from svctoolkit.runner.suite.cases import csv_rows
+from tests.examples import up_to
 
 HEAD = """\
 destinations:
@@ -196,7 +197,7 @@ def test_an_invalid_table_is_reported(write: Callable[..., Path], text: str, pro
     assert problem in found[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(st.text(alphabet=st.sampled_from('ab1," \t\n\r'), max_size=40))
 def test_any_table_gives_rows_or_a_position(text: str) -> None:
     """The reader never crashes."""

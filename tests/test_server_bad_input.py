@@ -18,6 +18,7 @@ from svctoolkit import Workspace
 from svctoolkit.server import Running, running
 from svctoolkit.server.web.requests import MAX_BODY
 from svctoolkit.workspace import Person
+from tests.examples import up_to
 
 LOGIN = ("dev@example.com", "t0ken")
 BASIC = f"Basic {base64.b64encode(':'.join(LOGIN).encode()).decode()}"
@@ -118,7 +119,7 @@ def test_unusual_json_can_be_sent(client: httpx.Client, body: bytes) -> None:
     assert answer.json()["data"][0]["destination_response"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=up_to(150), deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet='{}[]":,\\ud8019eE+-.tfn \n', max_size=60).map(str.encode))
 def test_any_bytes_get_a_json_answer(client: httpx.Client, body: bytes) -> None:
     """And never a 500."""

@@ -9,6 +9,7 @@ from requests.auth import HTTPBasicAuth
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from svctoolkit.server import app, demo
+from tests.examples import up_to
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ["schemathesis.pytest.plugin"]
@@ -20,7 +21,7 @@ schema.auth.set_from_requests(HTTPBasicAuth("demo@svctoolkit.example", TOKEN))
 
 
 @schema.parametrize()
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=up_to(60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @pytest.mark.parametrize("known", [{"destination_id": "hook", "source_id": "web", "name": "WEBHOOK"}], ids=["known"])
 def test_answers_match_the_openapi_document(case: schemathesis.Case, known: dict[str, str]) -> None:
     """For any request, status, content type and shape of the answer are documented, and never a 500.

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from svctoolkit import Pipeline, Workspace
 from svctoolkit.errors import TransformationError
 from svctoolkit.transformations import Library, load, standard
+from tests.examples import up_to
 
 #: 512 bits: small enough for a test. Made by openssl, for these tests only.
 PUBLIC_KEY = """\
@@ -51,7 +52,7 @@ def run(code: str, event: dict[str, Any]) -> Any:
     return output.events[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(st.text(st.characters(max_codepoint=0xD7FF)) | st.integers(50, 70).map("a".__mul__))
 def test_hashes_use_the_same_bytes_as_rudderstack(text: str) -> None:
     """SHA-256 of UTF-8 with line feeds, MD5 of the low bytes: for any text, and at block boundaries."""

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from svctoolkit import transformations
 from svctoolkit.errors import ToolkitError, TransformationError
 from svctoolkit.transformations import FetchRequest, FetchResponse, Library, Limits, Output
+from tests.examples import up_to
 
 M1: dict[str, Any] = {"type": "track", "messageId": "m1", "event": "Alpha"}
 M2: dict[str, Any] = {"type": "track", "messageId": "m2", "event": "Beta"}
@@ -423,7 +424,7 @@ JSON = st.recursive(
 @given(
     st.dictionaries(st.sampled_from(["properties", "traits", "é", "__proto__", "constructor", 'a"b']), JSON, max_size=4)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 def test_any_event_survives_a_transformation(event: dict[str, Any]) -> None:
     """An event that is returned unchanged is the same, in both languages."""
     js = transformations.load("export const transformEvent = (e) => e", "javascript", scope="same")

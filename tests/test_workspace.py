@@ -30,6 +30,7 @@ from svctoolkit.workspace import (
     Transformation,
     Workspace,
 )
+from tests.examples import up_to
 from tests.pace import within
 from tests.plans.test_formats import PROJECT, write
 
@@ -335,7 +336,7 @@ def workspaces(draw: st.DrawFn) -> Workspace:
     return made
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=up_to(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(workspaces())
 def test_any_workspace_survives_saving_and_loading(workspace: Workspace):
     """The loaded workspace is equal."""
@@ -682,7 +683,8 @@ WRONG = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.filterwarnings("ignore::svctoolkit.errors.UnsetVariables")
+@settings(max_examples=up_to(100), deadline=None)
 @given(st.data())
 def test_any_value_gives_a_workspace_or_problems(data: st.DataObject):
     """With positions, never another error."""
@@ -708,7 +710,7 @@ def test_any_value_gives_a_workspace_or_problems(data: st.DataObject):
     assert all(re.fullmatch(r"w:\d+:\d+", place) for place in places)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=up_to(200), deadline=None)
 @given(
     st.integers(0, len(SHOP)),
     st.sampled_from(["", "\t", "\0", "\n", "{", "]", "'", ":", "- ", "&a", "*a", "!x", "\r", "é", "\ud83d"]),

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, InvalidSuite
 from svctoolkit.yamlfile import REMOVED
+from tests.examples import up_to
 from tests.pace import within
 
 json_values = st.recursive(
@@ -285,7 +286,7 @@ def test_an_endless_file_is_rejected():
         yamlfile.load(Path("/dev/zero"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=up_to(300))
 @given(st.text() | st.text(alphabet="ab:-?,[]{}&*!|>'\"%@`# \t\n<~01\\u", max_size=40))
 def test_any_text_is_a_document_or_a_problem(text: str):
     """Plain JSON values, or a problem with a position."""

@@ -16,6 +16,7 @@ from svctoolkit.server import Backoff
 from svctoolkit.server.ingest.refusals import GatewayRefusal
 from svctoolkit.server.ingest.scan import scan
 from tests.data_plane.conftest import basic
+from tests.examples import up_to
 
 GOOD = {"type": "track", "event": "Good", "userId": "u1"}
 _WORDS = """
@@ -60,7 +61,7 @@ def post(plane: DataPlane, body: bytes) -> Any:
     return plane.ingest("POST", "/v1/batch", headers=basic("web-key"), body=body)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=up_to(60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(event=_EVENTS)
 def test_any_json_is_delivered_and_shown(plane: DataPlane, event: dict[str, Any]) -> None:
     """It is stored, routed, delivered, listed and streamed, and so is the same user's good event after it."""
@@ -178,7 +179,7 @@ def direct() -> Iterator[DataPlane]:
         yield plane
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=up_to(60), deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 @given(data=st.data(), value=_VALUES, number=_WRITTEN_NUMBERS, depth=st.integers(1, 100))
 def test_numbers_keep_their_notation(
     direct: DataPlane, data: st.DataObject, value: Any, number: str, depth: int

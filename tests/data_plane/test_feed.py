@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from svctoolkit.secrets import Masker
 from svctoolkit.server.worker.feed import Feed, Reading
 from svctoolkit.server.worker.notifier import Notifier
+from tests.examples import up_to
 from tests.sdk.gateway import until
 
 _LONG = 3600.0  # longer than any correct wait; reaching it means a hang
@@ -43,7 +44,7 @@ def numbers(reading: Reading) -> list[int]:
 _CHUNKS = st.lists(st.tuples(st.sampled_from(["", "r"]), st.integers(1, 6)), max_size=12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=up_to(60))
 @given(_CHUNKS, st.integers(1, 30), st.data())
 def test_a_reader_gets_the_changes_after_its_number(
     chunks: list[tuple[str, int]], capacity: int, data: st.DataObject
@@ -69,7 +70,7 @@ def test_a_reader_gets_the_changes_after_its_number(
     assert whole.number == of_run.number == total
 
 
-@settings(max_examples=40)
+@settings(max_examples=up_to(40))
 @given(_CHUNKS, st.integers(1, 8))
 def test_a_reader_in_small_steps_misses_nothing(chunks: list[tuple[str, int]], most: int) -> None:
     """It gets about as many per step as it asked for, each once."""

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from svctoolkit import DataPlane, Workspace
 from svctoolkit.server import Answer, Backoff
 from tests.data_plane.conftest import basic
+from tests.examples import up_to
 
 EVENT = {"type": "track", "event": "Order Completed", "userId": "u1", "properties": {"total": 20}}
 HEADERS = basic("web-key")
@@ -305,7 +306,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=up_to(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(event=st.dictionaries(st.text(), JSON, max_size=5), user=st.text(min_size=1))
 def test_every_accepted_event_is_kept_unchanged(plane: DataPlane, event: dict[str, Any], user: str) -> None:
     """Any JSON in an event is kept as it was sent, or the request is refused with a 400."""
@@ -319,7 +320,7 @@ def test_every_accepted_event_is_kept_unchanged(plane: DataPlane, event: dict[st
         assert {k: v for k, v in kept.items() if k not in added} == {k: v for k, v in sent.items() if k not in added}
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=up_to(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "PATCH", "DELETE"]),
     path=st.sampled_from(["/v1/batch", "/v1/track", "/v1/import", "/v1/t", "/v1/m", "/beacon/v1/batch?writeKey=web-key",

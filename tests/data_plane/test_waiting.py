@@ -29,6 +29,7 @@ from svctoolkit.server.worker.pending import Pending
 from svctoolkit.server.worker.task import Exchange, Outcome, Record, Result, Task
 from svctoolkit.server.worker.timers import Timers
 from svctoolkit.workspace import Calls, PlaneLimits, Throttle
+from tests.examples import up_to
 from tests.sdk.gateway import until
 
 EVENT = {"type": "track", "event": "E", "userId": "u1", "messageId": "m1"}
@@ -41,7 +42,7 @@ def task(seq: int, owner: str = "u", run: str = "") -> Task:
 # --- which events may be sent
 
 
-@settings(max_examples=80)
+@settings(max_examples=up_to(80))
 @given(st.data())
 def test_users_stay_in_order_with_one_call_at_a_time(data: st.DataObject) -> None:
     """At any time a call has the oldest events of one run, of users without an event under way."""
@@ -452,7 +453,7 @@ def test_an_id_is_remembered_for_the_dedup_window(workspace: Workspace, seconds:
         assert len(plane.delivered) == times
 
 
-@settings(max_examples=40)
+@settings(max_examples=up_to(40))
 @given(st.lists(st.sampled_from(["accept", "refuse", "route", "settle"]), max_size=20))
 def test_pending_work_is_counted_at_every_stage(actions: list[str]) -> None:
     """Requests until they are routed or refused, then their events by run until each is settled."""

@@ -16,6 +16,7 @@ from svctoolkit.delivery import Answer
 from svctoolkit.errors import InvalidDeletion, ToolkitError, UnknownName
 from svctoolkit.server.regulations.parse import MAX_USERS, users_of
 from svctoolkit.workspace import Account
+from tests.examples import up_to
 
 BRAZE = {"restApiKey": "br-secret-1", "dataCenter": "US-01"}
 #: simulated type -> settings, and whether its events are deleted, too
@@ -239,7 +240,7 @@ ANY = st.recursive(
 )
 
 
-@settings(max_examples=80, derandomize=True, deadline=None)
+@settings(max_examples=up_to(80), derandomize=True, deadline=None)
 @given(ANY)
 def test_any_value_is_a_list_of_users_or_refused(value: Any) -> None:
     try:

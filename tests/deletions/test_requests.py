@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from svctoolkit.destinations import CATALOGUE
 from svctoolkit.errors import CannotDelete, InvalidConfig, InvalidDeletion, MappingError, ToolkitError, Unsupported
+from tests.examples import up_to
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "AF": {"apiToken": "k1", "androidAppId": "com.shop", "appleAppId": "id1"},
@@ -195,7 +196,7 @@ HOSTILE = st.none() | st.text(max_size=20) | st.integers() | st.lists(st.integer
 NAMES = st.sampled_from(["userId", "email", "appsflyer_id", "x"])
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=up_to(60), derandomize=True, deadline=None)
 @given(
     st.sampled_from(sorted(CONFIGS)),
     st.lists(st.dictionaries(NAMES, HOSTILE, max_size=3) | HOSTILE, max_size=3) | HOSTILE,

@@ -17,6 +17,7 @@ from svctoolkit import Pipeline, Secret, Workspace, events
 from svctoolkit.errors import UnknownName
 from svctoolkit.results import flatten
 from tests.benchmarks.flatten import event
+from tests.examples import up_to
 from tests.pace import within
 
 HOOK = {"webhookUrl": "https://hook.example/in"}
@@ -63,7 +64,7 @@ def test_flattening_loses_nothing(objects: list[dict[str, Any]]) -> None:
     assert again == objects
 
 
-@settings(max_examples=50)
+@settings(max_examples=up_to(50))
 @given(st.lists(OBJECTS, min_size=1, max_size=4), st.sampled_from([0, 1, 511, 600]))
 def test_columns_are_in_order_of_appearance(objects: list[dict[str, Any]], times: int) -> None:
     """Even if hundreds of rows of one shape come before those of another."""

@@ -21,6 +21,7 @@ from svctoolkit.plans import Plan, of_service, strategies
 from svctoolkit.plans.generate import NoEvent, conforming, conforming_events, near_misses
 from svctoolkit.results import error_of
 from tests.catalogue import examples
+from tests.examples import up_to
 from tests.plans.test_check import plan_of
 from tests.plans.test_formats import PROJECT, write
 
@@ -189,7 +190,7 @@ def test_every_stage_of_every_type_accepts_or_rejects_planned_events() -> None:
     """Each answer or refusal has a message; nothing crashes."""
     pipeline = Pipeline(shop_of_all_types())
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=up_to(40), deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.one_of(strategies.conforming(PLAN), strategies.near_misses(PLAN).map(lambda miss: miss.event)))
     def check(event: dict[str, Any]) -> None:
         results = pipeline.test_source("web", event, stages=Stages(send_to_destination=True))

@@ -17,6 +17,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.replay import compare, replay
 from svctoolkit.results.contrast import compare_features, contrast
 from svctoolkit.results.features import Features
+from tests.examples import up_to
 
 CODE = """\
 export function transformEvent(event) {
@@ -155,7 +156,7 @@ JSON = st.recursive(
 EVENTS = st.lists(st.dictionaries(st.sampled_from("abc"), JSON, max_size=3), max_size=5)
 
 
-@settings(max_examples=50, derandomize=True, deadline=None)
+@settings(max_examples=up_to(50), derandomize=True, deadline=None)
 @given(EVENTS, EVENTS)
 def test_numbers_are_within_their_totals(failing: list[Any], passing: list[Any]) -> None:
     """For any events; the best comes first, and no field is named twice."""

@@ -17,6 +17,7 @@ from svctoolkit.replay import compare
 from svctoolkit.replay.tally.alignment import align
 from svctoolkit.replay.tally.differences import Outcome, difference
 from svctoolkit.results.changes import changes
+from tests.examples import up_to
 from tests.replay.shops import order, orders, shop
 
 JSON = st.recursive(
@@ -106,7 +107,7 @@ EVENT_ID = ("random", "random text", "uuid", "fixed", "fixed uuid")
 CODE = st.lists(st.sampled_from([*LINES]), max_size=5).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=up_to(60), deadline=None)
 @given(CODE, CODE)
 def test_changed_code_is_found(before: tuple[str, ...], after: tuple[str, ...]) -> None:
     """Added, removed and changed lines are a finding if and only if they change the result."""
@@ -126,7 +127,7 @@ SETTINGS = st.fixed_dictionaries({}, optional={
 })  # fmt: skip
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=up_to(40), deadline=None)
 @given(SETTINGS, SETTINGS)
 def test_a_changed_setting_is_found_if_it_matters(one: dict[str, Any], other: dict[str, Any]) -> None:
     """Settings that change a request are a finding, others are not."""

@@ -16,6 +16,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies import Policies
 from svctoolkit.replay import replay
 from svctoolkit.replay.records.json_text import decode, head_of
+from tests.examples import up_to
 
 #: What user code does with an event, `e`.
 STATEMENTS = (
@@ -115,7 +116,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("texts") / "events.ndjson"
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=up_to(60))
 @given(
     st.lists(lines(), min_size=1, max_size=12),
     st.sampled_from(STATEMENTS),

@@ -18,6 +18,7 @@ from svctoolkit.simulations.checks import FINE, Check, ReadyCheck, Words
 from svctoolkit.simulations.formats import FORMATS
 from svctoolkit.simulations.measures import MEASURES
 from svctoolkit.simulations.paths import REMOVED, convert, selector, steps_of
+from tests.examples import up_to
 
 NOW = datetime(2026, 8, 6, 10, tzinfo=UTC)
 SCALARS = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6)
@@ -28,7 +29,7 @@ VALUES = st.recursive(
 )
 RECORDS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
 PATHS = st.sampled_from(["a", "a.b", "a.*", "a[]", "a[].b", "a.*.c", "a.b.c", "*", "a[][]"])
-few = settings(max_examples=60)
+few = settings(max_examples=up_to(60))
 
 
 def ready(limit: Any = None, **members: Any) -> ReadyCheck:

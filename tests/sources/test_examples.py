@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from svctoolkit import sources
 from svctoolkit.errors import InvalidWebhook
 from svctoolkit.sources import CATALOGUE, Example, Memory, Webhook, difference, pack, receive
+from tests.examples import up_to
 
 examples = cache(sources.examples)
 ALL = [(name, example) for name in CATALOGUE.names() for example in examples(name)]
@@ -59,7 +60,7 @@ def changed(node: Any, path: tuple[Any, ...], value: Any) -> Any:
     return copy
 
 
-@settings(max_examples=150, derandomize=True, deadline=None, database=None)
+@settings(max_examples=up_to(150), derandomize=True, deadline=None, database=None)
 @given(data=st.data())
 def test_odd_values_anywhere_give_events_or_a_refusal(data: st.DataObject) -> None:
     """Never a traceback: the events can be written as JSON, and the sender always gets an answer."""

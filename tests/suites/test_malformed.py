@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svctoolkit.cli import main
+from tests.examples import up_to
 
 FILES: dict[str, Any] = {
     "workspace.yaml": {
@@ -149,7 +150,7 @@ def test_the_files_are_valid(
 @settings(
     derandomize=True,
     database=None,
-    max_examples=120,
+    max_examples=up_to(120),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

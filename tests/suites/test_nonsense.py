@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from svctoolkit.cli import main
+from tests.examples import up_to
 from tests.http_server import HttpServer
 
 SUITE = """\
@@ -85,7 +86,7 @@ def service() -> Iterator[Service]:
     server.server_close()
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=up_to(50), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(answers=st.lists(st.tuples(st.sampled_from([200, 200, 200, 400, 503]), BODIES), min_size=1, max_size=6))
 def test_invalid_answers_are_reported(
     service: Service, tmp_path: Path, capsys: pytest.CaptureFixture[str], answers: list[tuple[int, Any]]
