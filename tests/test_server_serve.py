@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.server
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ import pytest
 
 from svctoolkit import ToolkitError, Workspace
 from svctoolkit.history import History
-from svctoolkit.server import running, serve
+from svctoolkit.server import DataPlane, running, serve
 from svctoolkit.workspace import Delivery, Person
 from tests.http_server import HttpServer
 
@@ -180,6 +181,73 @@ def test_a_stopped_server_releases_its_port() -> None:
         httpx.get(server.url, timeout=60)
     with running(Workspace(), port=port) as again:
         assert httpx.get(f"{again.url}/openapi.json", timeout=60).status_code == 200
+
+
+#: both ways to serve in this process
+SERVERS = [running, DataPlane]
+Server = Callable[[Workspace], Any]
+
+
+@pytest.mark.parametrize("serving", SERVERS)
+@pytest.mark.parametrize("is_used", [False, True])
+def test_a_server_stops_without_a_pause(serving: Server, is_used: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends as soon as it is stopped, also if a client keeps its connection: nothing sleeps for long."""
+    pauses, sleep = list[float](), asyncio.sleep
+
+    async def noting(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", noting)
+    with serving(Workspace()) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+        if is_used:
+            assert client.get("/openapi.json").status_code == 200
+        server.stop()
+        server.stop()  # does nothing
+
+    assert max(pauses) <= 0.05
+
+
+def refuses(url: str) -> bool:
+    try:
+        httpx.get(url, timeout=60)
+    except httpx.TransportError as error:
+        return isinstance(error, httpx.ConnectError)
+    return False
+
+
+@pytest.mark.parametrize("serving", SERVERS)
+def test_a_request_under_way_is_answered_by_a_server_that_stops(serving: Server) -> None:
+    """New connections are refused meanwhile."""
+    arrived, released = Semaphore(0), Event()
+    with destination_server(arrived, released) as base, ThreadPoolExecutor(2) as pool:
+        server = serving(live_workspace(base))
+        url = f"{server.url}/v0/testDestination/slow"
+        answer = pool.submit(httpx.post, url, json=SENT, auth=LOGIN, timeout=60)
+        assert arrived.acquire(timeout=60)
+        stopped = pool.submit(server.stop)
+        while not refuses(server.url):
+            assert not answer.done()
+        is_waiting = not stopped.done()
+        released.set()
+
+        assert is_waiting
+        assert answer.result().json()["data"][0]["destination_response_status"] == [200]
+        assert stopped.result() is None
+
+
+@pytest.mark.slow  # it waits for five seconds
+def test_a_request_that_does_not_end_is_cut_off(caplog: pytest.LogCaptureFixture) -> None:
+    """A server that stops waits for a while; then the connection is closed, and one line is logged."""
+    arrived, released = Semaphore(0), Event()
+    with destination_server(arrived, released) as base, ThreadPoolExecutor(1) as pool:
+        with running(live_workspace(base)) as server:
+            url = f"{server.url}/v0/testDestination/slow"
+            answer = pool.submit(httpx.post, url, json=SENT, auth=LOGIN, timeout=60)
+            assert arrived.acquire(timeout=60)
+
+        assert isinstance(answer.exception(), httpx.RemoteProtocolError)
+        assert caplog.messages == ["requests that did not end in time were cancelled: 1"]
 
 
 PROGRAM = """
