@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import UNSET
@@ -20,20 +20,20 @@ from svctoolkit.expect.difference import Difference
 from svctoolkit.expect.matchers import MISSING
 from svctoolkit.expect.paths import at
 from svctoolkit.expect.snapshots import ScenarioSnapshots, Snapshots
-from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts import verify as _verify
-from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.code import CodeResults, forbidden_losses
 from svctoolkit.runner.attempts.consequences import causes_first
+from svctoolkit.runner.attempts.evidence import Evidence
 from svctoolkit.runner.attempts.held import simulated_results, step_differences
 from svctoolkit.runner.attempts.idle import idle_answers, idle_ignores, idle_invariants
 from svctoolkit.runner.attempts.invariants import broken_invariants
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.policies import broken_policies
+from svctoolkit.runner.attempts.result import Result
 from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
 from svctoolkit.runner.attempts.violations import forbidden_violations
 from svctoolkit.runner.planes.lineages import Lineages
-from svctoolkit.runner.planes.plane import Answer, Plane
+from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.planes.pool import Planes
 from svctoolkit.runner.suite.checks.claims import ANY
 from svctoolkit.runner.suite.format import ScenarioFaults, seconds
@@ -80,45 +80,14 @@ def attempt(
     return Outcome(scenario, status, tuple(outcomes), reason, (clock() - began) * 1000, run, requests, checked)  # type: ignore[arg-type]
 
 
+_HOOKS = ("setup.", "teardown.")  # prefixes of their snapshots
+
+
 def _target(scenario: Scenario, step: Step) -> str:
     """Return the key of the destination or transformation that a step names; an empty string if it names none."""
     if step.spec.destination is not UNSET:
         return scenario.suite.workspace.destination(step.spec.destination).key
     return "" if step.spec.transformation is UNSET else step.spec.transformation
-
-
-class Result(Protocol):
-    """The result of a step."""
-
-    @property
-    def answer(self) -> Answer | None:
-        """The data plane's response, if there is one."""
-        ...
-
-    @property
-    def everywhere(self) -> Mapping[str, Json] | None:
-        """A plane's results at every destination that was reached; None if nothing was sent through it."""
-        ...
-
-    def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """Return the results under the names that expectations use, in the form that `expected` has."""
-        ...
-
-    def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
-        """Return what is expected unless the scenario says otherwise."""
-        ...
-
-    def causes(self) -> Sequence[Cause]:
-        """Return the failed and dropped events, unless the results contain them."""
-        ...
-
-    def unexpected_failures(self, expected: Mapping[str, Json]) -> Iterator[Difference]:
-        """Yield a difference for each failure that `expected` does not mention."""
-        ...
-
-    def request_counts(self) -> Mapping[str, int]:
-        """Return the number of requests to each destination."""
-        ...
 
 
 @dataclass
@@ -144,6 +113,7 @@ class _Attempt:
     def __post_init__(self) -> None:
         self._began = self.clock() if self.scenario.limit is not None else 0.0
         self._clients: Clients | None = None
+        self._evidence = Evidence(self.scenario)
 
     def run_all(self) -> None:
         try:
@@ -166,7 +136,7 @@ class _Attempt:
                 )
                 # After a failure, an invariant may just not have been reached.
                 if not any(step.differences for step in self.outcomes):
-                    self._add([*idle_invariants(self.scenario, self.checked)])
+                    self._add([*idle_invariants(self.scenario, self.checked), *self._evidence.missing()])
         finally:
             if self.scenario.recorder:
                 # Teardown must not meet scripted faults.
@@ -233,7 +203,10 @@ class _Attempt:
         for key, count in code.scripts.items():
             self.requests[key] = self.requests.get(key, 0) + count
         hide = self.scenario.suite.masker.mask
-        found = list(self._differences(step, result, results, code, prefix))
+        store = self._store(prefix)
+        found = list(self._differences(step, result, results, code, store))
+        if prefix not in _HOOKS:
+            self._evidence.add(step, result, store)
         if self.scenario.suite.policies is not None:
             found += broken_policies(self.scenario, step, result.results(EVERYTHING), self.plane, run)
         failed_events = result.causes() if found else ()
@@ -285,13 +258,10 @@ class _Attempt:
         return self._clients
 
     def _differences(
-        self, step: Step, result: Result, results: dict[str, Any], code: CodeResults, prefix: str
+        self, step: Step, result: Result, results: dict[str, Any], code: CodeResults, store: ScenarioSnapshots
     ) -> Iterator[Difference]:
         yield from result.unexpected_failures(step.expect)
         suite = self.scenario.suite
-        store = ScenarioSnapshots(
-            self.snapshots, suite.snapshot_folder, f"{self.scenario.id}.{prefix}", suite.named_secrets
-        )
         # Defaults such as "the status is 200" apply unless the scenario mentions the member.
         expected = {**result.default_expectation(step.expect), **step.expect}
         comparison = Comparison(ignore=self.scenario.ignore, snapshots=store, careful=True)
@@ -313,6 +283,12 @@ class _Attempt:
         yield from step_differences(self.scenario, step, results)
         yield from forbidden_losses(self.scenario, step, code)
         yield from broken_invariants(self.scenario, step, result.everywhere, results, code.values, self.checked)
+
+    def _store(self, prefix: str) -> ScenarioSnapshots:
+        suite = self.scenario.suite
+        return ScenarioSnapshots(
+            self.snapshots, suite.snapshot_folder, f"{self.scenario.id}.{prefix}", suite.named_secrets
+        )
 
     def _remaining(self) -> float:
         """Return the seconds left to wait. A limit that the scenario sets applies to all of its steps together."""

@@ -34,6 +34,9 @@ class DeleteResult:
     def request_counts(self) -> dict[str, int]:
         return {key: len(deletion["requests"]) for key, deletion in self.deletions.items()}
 
+    def arrived(self) -> frozenset[str]:
+        return frozenset()
+
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:  # noqa: ARG002 - of the protocol
         """Return nothing: `unexpected_failures` reports deletions that failed."""
         return {}

@@ -33,6 +33,9 @@ class PythonResult:
     def request_counts(self) -> dict[str, int]:
         return {}
 
+    def arrived(self) -> frozenset[str]:
+        return frozenset()
+
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:  # noqa: ARG002 - of the protocol
         """Return nothing: `unexpected_failures` reports an exception."""
         return {}

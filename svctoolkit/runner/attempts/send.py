@@ -13,7 +13,7 @@ from msgspec import UNSET
 from svctoolkit.expect.difference import Difference
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.causes import Cause, causes, unexpected_failures
-from svctoolkit.runner.attempts.shape import shape_results, unwrap_single
+from svctoolkit.runner.attempts.shape import reached, shape_results, unwrap_single
 from svctoolkit.runner.attempts.violations import is_forbidden
 from svctoolkit.runner.planes.plane import ONLY_HEADER, RUN_HEADER, Answer, Plane, basic
 from svctoolkit.runner.suite.checks.claims import ANY
@@ -58,6 +58,9 @@ class SendResult:
 
     def request_counts(self) -> dict[str, int]:
         return {key: len(tries) for key, tries in self.everywhere["tries"].items()}
+
+    def arrived(self) -> set[str]:
+        return reached(self.everywhere)
 
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """Expect that the data plane accepts the events. `unexpected_failures` covers failed deliveries."""

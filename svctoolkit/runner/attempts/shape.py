@@ -56,6 +56,11 @@ def shape_results(results: Mapping[str, Json], expected: Mapping[str, Json]) -> 
     return {**shaped, "attempts": _shape_attempts(results["attempts"], results["tries"], expected.get("attempts"))}
 
 
+def reached(results: Mapping[str, Json]) -> set[str]:
+    """Return the destinations that got a request or rows; `results` are those of a plane."""
+    return {key for name in ("tries", "dest_transform") for key, values in results[name].items() if values}
+
+
 def shape_values(values: Mapping[str, list[Json]], expected: Json) -> Json:
     """Return one result in the form of its expectation; `values` are lists by destination."""
     if is_by_destination(expected, values):

@@ -87,6 +87,13 @@ def _of_entry(entry: Mapping[str, Any], key: str, reported: FailureCause | None)
                 yield StageFailure(Cause(key, "failed", stage, text), ("destination_response_status", index), "status")
 
 
+def has_passed(entry: Mapping[str, Json]) -> bool:
+    """Return whether something came of an event in one entry of `data`: the last stage that ran has values."""
+    ran = [stage_values(entry, stage) for stage in STAGES if _MEMBERS[stage] in entry]
+    last = ran[-1] if ran else None
+    return bool(last) and not any(isinstance(value, Mapping) and value.keys() == {"error"} for value in last or ())
+
+
 def _refuses(answer: Mapping[str, Any]) -> bool:
     status = answer.get("status")
     return isinstance(status, int) and not 200 <= status < 300

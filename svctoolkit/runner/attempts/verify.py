@@ -22,11 +22,12 @@ from svctoolkit.json_types import Json
 from svctoolkit.results.cause_header import read_causes
 from svctoolkit.runner.attempts.causes import Cause, causes, failure, unexpected_failures
 from svctoolkit.runner.attempts.mentions import MOST_FAILURES, Mentions
-from svctoolkit.runner.attempts.shape import ANY_LIST, shape_results, unwrap_single
+from svctoolkit.runner.attempts.shape import ANY_LIST, reached, shape_results, unwrap_single
 from svctoolkit.runner.attempts.stage_failures import (
     NO_TRANSFORMATION,
     StageFailure,
     entries,
+    has_passed,
     stage_failures,
     stage_values,
     statuses,
@@ -59,6 +60,19 @@ class VerifyResult(msgspec.Struct, frozen=True):
             return {key: len(tries) for key, tries in self.everywhere["tries"].items()}
         result = self.answer.body if isinstance(self.answer.body, Mapping) else {}
         return {self.target: sum(len(statuses(entry)) for _, entry in entries(result))} if self.target else {}
+
+    def arrived(self) -> set[str]:
+        """Return the destinations for which the last stage that ran returned something without an error."""
+        if self.everywhere is not None:
+            return reached(self.everywhere)
+        several = isinstance(self.answer.body, list)
+        keys = {d.id: d.key for d in self.scenario.suite.workspace.destinations.values()} if several else {}
+        bodies = _objects(self.answer.body if several else [self.answer.body])
+        return {
+            keys.get(str(body.get("destinationId")), self.target)
+            for body in bodies
+            if any(has_passed(entry) for _, entry in entries(body))
+        }
 
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:
         """Expect status 200, unless the step expects a status or an error."""
@@ -129,6 +143,9 @@ class TransformationResult(msgspec.Struct, frozen=True):
     def request_counts(self) -> dict[str, int]:
         return {}
 
+    def arrived(self) -> set[str]:
+        return {self.key} if self.events else set()
+
     def default_expectation(self, expected: Mapping[str, Json]) -> dict[str, Json]:  # noqa: ARG002 - of the protocol
         """Return nothing: `unexpected_failures` reports the errors."""
         return {}
@@ -150,7 +167,9 @@ def perform(
     if step.kind == "request":
         answer = _raw(scenario, step, plane, run)
         keys = _reachable_keys(scenario, step)
-        looks_further = {"delivered", "dropped", "failed", "attempts"} & step.expect.keys() or scenario.scripted
+        # If it expects nothing of the response itself, only its events can show anything.
+        is_about_answer = step.expect.keys() <= {"status", "headers", "body", "error", *STAGES, "capture"}
+        looks_further = not is_about_answer or scenario.scripted
         return VerifyResult(scenario, answer, plane.run_results(run, keys, limit) if looks_further else None)
     if step.kind == "transformation":
         return _transform(step, plane, run)

@@ -19,6 +19,7 @@ from svctoolkit.errors import ConfigError, InvalidSuite, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite import format as _format
 from svctoolkit.runner.suite.checks.ineffective import Columns
+from svctoolkit.runner.suite.checks.reach import idle_suite_settings
 from svctoolkit.runner.suite.checks.scenario import scenario_problems
 from svctoolkit.runner.suite.checks.settings import suite_problems
 from svctoolkit.runner.suite.common import shared_answers
@@ -64,6 +65,8 @@ class ScenarioBuilder:
         # Only after all scenarios are built: any of them may use a fixture.
         self.fixtures.check_unused()
         self.problems += _same_ids(self.suite)
+        # A scenario with a mistake is missing, so what it reaches is not known.
+        self.problems += [] if self.problems else idle_suite_settings(self.suite)
         self.problems += self._columns.problems(self.document)
         self.suite.fixtures = {name: name in self.fixtures.used for name in self.fixtures.names}
 

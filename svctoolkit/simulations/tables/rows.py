@@ -100,6 +100,12 @@ class TableType:
     more: Mapping[str, str] = field(default_factory=dict)
     derives: Callable[[Mapping[str, Json]], Mapping[str, Json]] = lambda _: {}
 
+    @property
+    def id_members(self) -> tuple[str, ...]:
+        """The names that its rows may have in `ids`."""
+        names = [name for id in self.ids for name in ((id,) if isinstance(id, (str, Alias)) else id)]
+        return tuple(dict.fromkeys(name.member if isinstance(name, Alias) else name for name in names))
+
     def new_values(self) -> dict[str, Json]:
         """Return the members of a new row."""
         return {name: value.copy() for name, value in self.blank.items()}

@@ -11,7 +11,6 @@ from svctoolkit.errors import did_you_mean
 from svctoolkit.expect.compare import differences, is_matchers, json_line
 from svctoolkit.expect.expectation import problems
 from svctoolkit.json_types import LEAVES, Json
-from svctoolkit.runner.suite.deletions import deleted_at
 from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, within
 from svctoolkit.runner.suite.results import is_by_destination
 
@@ -271,26 +270,3 @@ def _fits(rule: Sequence[str], path: tuple[str | int, ...]) -> bool:
     steps = [str(step) for step in path if not str(step).startswith("$")]
     end = steps[len(steps) - len(rule) :]
     return len(rule) <= len(steps) and all(r in ("*", step) for r, step in zip(rule, end, strict=True))
-
-
-def unreachable_scripts(scenario: Scenario) -> Places:
-    """Yield recorder responses for destinations that no step sends to."""
-    kinds, workspace = {step.kind for step in scenario.steps}, scenario.suite.workspace
-    if "request" in kinds:  # a raw request may reach any destination
-        return
-    reached = set[str]()
-    for step in scenario.steps:
-        source = step.spec.source
-        if step.kind == "send" and source is not UNSET:
-            only = scenario.only(step)
-            connected = {d.key for d in workspace.destinations_of(workspace.source(source))}
-            reached |= connected if only is None else connected & only
-        elif step.kind == "verify":
-            reached |= set(scenario.destinations_of(step))
-        elif step.kind == "delete":
-            chosen = deleted_at(step.spec)
-            reached |= {d.key for d in map(workspace.destination, workspace.destinations if chosen is None else chosen)}
-    for key in scenario.scripted:
-        if key not in reached and key in workspace.destinations:
-            names = f" It sends to {', '.join(sorted(reached))}." if reached else ""
-            yield ("recorder", key), f"no step of this scenario sends to {key!r}.{names}"

@@ -16,11 +16,11 @@ from svctoolkit.runner.suite.checks.claims import (
     hollow_claims,
     ignored_expectations,
     invariant_problems,
-    unreachable_scripts,
 )
 from svctoolkit.runner.suite.checks.expectation import expectation_problems, name_problems
 from svctoolkit.runner.suite.checks.faults import fault_problems
 from svctoolkit.runner.suite.checks.ineffective import event_typos, silent_scripts
+from svctoolkit.runner.suite.checks.reach import unreachable_expectations, unreachable_settings
 from svctoolkit.runner.suite.checks.settings import freeze_problems, recorder_problems, tag_problems
 from svctoolkit.runner.suite.checks.simulated import given_problems, held_problems
 from svctoolkit.runner.suite.checks.step import shape_problems
@@ -60,7 +60,9 @@ def scenario_problems(scenario: Scenario, spec: _format.Scenario) -> Iterator[Pr
     yield from _located(document, scenario.written, invariant_problems(raw, scenario.suite.workspace.destinations))
     with suppress(UnknownName):  # reported above, with its position
         yield from _claim_problems(scenario)
-        yield from _located(document, scenario.written, [*unreachable_scripts(scenario), *silent_scripts(scenario)])
+        yield from _located(document, scenario.written, [*unreachable_settings(scenario), *silent_scripts(scenario)])
+        for step in scenario.steps:
+            yield from _located(document, step.place, unreachable_expectations(scenario, step))
 
 
 def _located(document: Document, place: Place, problems_there: Iterable[tuple[Place, str]]) -> Iterator[Problem]:

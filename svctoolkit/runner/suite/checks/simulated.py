@@ -70,6 +70,22 @@ def _tables(destination: Destination, rows: Json, path: Place) -> Places:
                 yield (*path, table, name), f"{destination.type} has no simulated table {name!r}.{near}"
         elif not isinstance(wanted, list) or not wanted:
             yield (*path, table), "must be a list of rows; for none, write `counts: {...: 0}`"
+        elif table == "nobody":
+            yield from within((*path, table), _ids(destination, wanted))
+
+
+def _ids(destination: Destination, wanted: list[Json]) -> Places:
+    """Yield the ids of persons that a type does not have: no profile would ever have one."""
+    profiles = simulations.SIMULATIONS[destination.type].tables.get("profiles")
+    kinds = profiles.id_members if profiles is not None else ()
+    for index, ids in enumerate(wanted):
+        if not isinstance(ids, Mapping) or not ids:
+            yield (index,), f"must be ids of a person, such as {{{next(iter(kinds), 'id')}: ada}}"
+            continue
+        for name in [name for name in ids if name not in kinds]:
+            near = did_you_mean(str(name), kinds)
+            has = f"it has {', '.join(kinds)}" if kinds else "it holds no profiles with ids"
+            yield (index, name), f"a profile of {destination.type} has no id {name!r}: {has}.{near}"
 
 
 def given_problems(workspace: Workspace, given: Mapping[str, Json]) -> Places:
