@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "json_codec": "",
     "causes": "",
     "errors": "causes",
+    "conditions": "errors",
     "secrets": "errors",
     "url_secrets": "secrets",
     "encoded_emails": "",
@@ -62,7 +63,7 @@ MAY_IMPORT = {
         "causes errors secrets url_secrets display events plans destinations sources transformations delivery "
         "workspace results warehouse"
     ),
-    "history": "errors personal display events warehouse results",
+    "history": "conditions errors personal display events warehouse results",
     "policies": (
         "errors personal secrets sqlite registry events yamlfile simulations destinations workspace results pipeline"
     ),
@@ -78,13 +79,13 @@ MAY_IMPORT = {
         "delivery workspace results warehouse pipeline client server"
     ),
     "replay": (
-        "accepted simulations policies history pictures releases "
+        "conditions accepted simulations policies history pictures releases "
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "sources transformations delivery workspace results warehouse pipeline server"
     ),
-    "profile": "errors personal pictures history display events destinations pipeline workspace replay results",
+    "profile": "conditions errors personal pictures history display events destinations pipeline workspace replay results",
     "lost": (
-        "simulations errors display registry events plans destinations delivery pipeline workspace replay results"
+        "conditions simulations errors display registry events plans destinations delivery pipeline workspace replay results"
     ),
     "project": (
         "policies errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner"
@@ -111,7 +112,7 @@ MAY_IMPORT = {
         "mutation policies"
     ),
     "cli": (
-        "interrupts releases expect simulations "
+        "conditions interrupts releases expect simulations "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
         "delivery workspace results pipeline client server runner project mutation history replay profile lost "
         "pytest_plugin policies agents"

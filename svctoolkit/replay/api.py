@@ -28,7 +28,14 @@ from svctoolkit.replay.engine.outputs import compare_outputs
 from svctoolkit.replay.engine.policing import check_whole
 from svctoolkit.replay.engine.processes import processes
 from svctoolkit.replay.engine.progress import Meter, listener
-from svctoolkit.replay.engine.sides import fingerprint, offline_transport, only_source, select, sources_with_rules
+from svctoolkit.replay.engine.sides import (
+    fingerprint,
+    offline_transport,
+    only_source,
+    select,
+    simulates,
+    sources_with_rules,
+)
 from svctoolkit.replay.inputs import Events, Input, input_of
 from svctoolkit.replay.options import Options, complete, show_options
 from svctoolkit.replay.records.columns import Columns
@@ -41,6 +48,7 @@ from svctoolkit.replay.results.results import Comparison, Replayed
 from svctoolkit.replay.results.warehouses import warehouse_of
 from svctoolkit.replay.review.accepted import load_accepted
 from svctoolkit.replay.review.review import Review
+from svctoolkit.replay.review.terms import Conditions
 from svctoolkit.replay.tally.folder import Folder
 from svctoolkit.replay.tally.rows import Columns as RowColumns
 from svctoolkit.replay.tally.rows import check_parquet, load_parquet
@@ -238,6 +246,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "policies": policies,
         "edited": _edited(job),
         "unchecked": unchecked,
+        "simulates": any(simulated.values()),
         "source_rules": () if job.source else sources_with_rules(sides),
         "out": Path(out) if out is not None else None,
         "_releases": releases,
@@ -297,6 +306,9 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
             "a policy of kind `volume` compares with a history: name its file with `history` (--history FILE)"
         )
     chosen = select(sides, destinations, options["source"])
+    by_default = options["stages"] is None and options["transport"] is None
+    if only_simulated := by_default and any(simulates(side, chosen) for side in sides):
+        stages = Stages(send_to_destination=True)
     return Job(
         sides=sides,
         destinations=chosen,
@@ -316,7 +328,14 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
         expired=review.expired,
         policies=tuple(policies.items),
         history=options["history"] is not None,
+        only_simulated=only_simulated,
     )
+
+
+def check_conditions(conditions: str, workspace: Workspace, **options: Unpack[Options]) -> None:
+    """Raise `ConfigError` for conditions that a replay with these options can never meet."""
+    job = job_of((workspace,), complete(options))
+    Conditions(conditions, priced=True, simulates=any(map(job.simulates, job.destinations)))
 
 
 def _policies(options: Options, workspace: Workspace) -> Policies:
@@ -347,7 +366,7 @@ def _folder(out: Path, job: Job, identity: Any, resume: bool) -> Folder:
         "options": [
             list(job.destinations), repr(job.stages), job.source, dict(job.columns), job.batch, job.sample,
             job.personal, list(job.ignore), dict(job.tolerance), plain(job.accepted),
-            list(job.policies), *(["history"] if job.history else []),
+            list(job.policies), *(["history"] if job.history else []), *(["simulated"] if job.only_simulated else []),
         ],
         "rows": "replay" if len(job.sides) == 1 else "comparison",
     }  # fmt: skip

@@ -25,9 +25,10 @@ class Options(TypedDict, total=False):
 
     - `destinations`: keys or ids; by default all enabled ones, or those connected to `source`. Events of a data plane
       go to the destinations that their source is connected to, unless the workspace has no sources at all
-    - `stages`: user and destination transformation by default. `send_to_destination` requires a workspace in delivery
-      mode `record`, one in mode `cassette` with a file, or a `transport` that answers. The same transport also answers
-      the requests of user code and the look-ups of mappings
+    - `stages`: user and destination transformation by default, and `send_to_destination` for destinations that the
+      workspace simulates, in delivery mode `record`: simulated servers answer. `Stages()` leaves it off. Otherwise,
+      `send_to_destination` requires a workspace in delivery mode `record`, one in mode `cassette` with a file, or a
+      `transport` that answers. The same transport also answers the requests of user code and the look-ups of mappings
     - `columns`: for rows of CSV, Parquet and DataFrames: path in the event -> column; see `Columns`, also for
       warehouse tables
     - `batch`: how many events each call of the user code gets. Module state is kept within a call

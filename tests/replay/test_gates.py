@@ -104,6 +104,42 @@ def test_a_condition_that_never_holds_is_a_mistake(
     assert said in capsys.readouterr().err
 
 
+SIMULATED = "{token: t, strictMode: true, identityMergeApi: simplified}"
+
+
+@pytest.mark.parametrize(
+    ("simulate", "arguments", "code", "said"),
+    [
+        (", simulate: simulated", ["lost>0 or refused>0"], 1, "2 refused"),
+        (", simulate: simulated", ["lost>0", "--simulate=answers"], 4, "'lost' needs a simulated destination"),
+        (", simulate: simulated", ["failed>0"], 1, "2 failed"),
+        (", simulate: simulated", ["refused>0", "--stage", "send_to_destination=off"], 4, "'refused' needs a"),
+        ("", ["lost>0"], 4, "'lost' needs a simulated destination, and this run has none"),
+        ("", ["failed>0 and folded"], 4, "'folded' needs a simulated destination"),
+        ("", ["dropped>0"], 0, ""),  # also a fate
+        ("", ["lost>0", "--simulate"], 1, "2 lost"),
+        ("", ["failed<0"], 4, "'failed<0' never holds: a number of events is never negative"),
+    ],
+)
+def test_a_workspace_that_simulates_is_replayed_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], simulate: str, arguments: list[str], code: int, said: str
+) -> None:
+    """Without an option; and conditions about losses are refused where no loss is known."""
+    (tmp_path / "workspace.yaml").write_text(
+        f"destinations: {{mp: {{type: MP, config: {SIMULATED}{simulate}}}}}\nsources: {{web: {{destinations: [mp]}}}}\n"
+    )
+    at = "2026-08-06T09:00:00Z"
+    events = [
+        {"type": "track", "event": "A", "userId": user, "messageId": f"m{n}", "timestamp": at, "originalTimestamp": at}
+        for n, user in enumerate(("undefined", "u1", "undefined"))
+    ]
+    (tmp_path / "e.ndjson").write_text("\n".join(map(json.dumps, events)))
+    chosen = ["--workspace", str(tmp_path / "workspace.yaml"), "--fail-on", *arguments]
+
+    assert main(["replay", str(tmp_path / "e.ndjson"), *chosen]) == code
+    assert said in capsys.readouterr().err
+
+
 PLANNED = """
 workspace: shop
 sources:

@@ -124,6 +124,9 @@ def test_the_command(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "| refused | 1 | 25.0% |" in Path("lost.md").read_text()
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["destinations"][1]["lost"] == 1
+    assert main(["lost", "--plan", "plan", "--to", "ga4", "--tries", "20", "--fail-on", "found>0"]) == 1
+    assert main(["lost", "--plan", "plan", "--to", "ga4", "--tries", "20", "--fail-on", "found>1000"]) == 0
+    assert main(["lost", "--plan", "plan", "--to", "ga4", "--fail-on", "fuond"]) == 4
     assert main(["lost", "--plan", "plan", "--to", "ga4", "--tries", "20", "--fail-on", "found"]) == 1
     assert "ga4.name.length" in capsys.readouterr().out
     for wrong in (["lost"], ["lost", "events.ndjson"], [*command, "--fail-on", "folds>1"], [*command, "--to", "nix"]):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from svctoolkit.cli import main
+from svctoolkit.conditions import Words, met, parse
 from svctoolkit.errors import ConfigError
-from svctoolkit.replay.review.terms import met_by_number
 from svctoolkit.warehouse import Warehouse
 
 COLUMNS = """\
@@ -129,7 +129,7 @@ def test_a_gate_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     assert main(["warehouse", "show", *gate, "discards>0, rows<1"]) == 1
     assert "discards>0: 1 discards in wh.paid" in capsys.readouterr().err
-    assert main(["warehouse", "show", *rest, "--fail-on", "discards>0 or new_columns"]) == 0
+    assert main(["warehouse", "show", *rest, "--fail-on", "discards>0 or type_changes"]) == 0
     assert main(["warehouse", "show", *gate, "dicards>0"]) == 4
     assert "unknown word 'dicards'" in capsys.readouterr().err
 
@@ -143,18 +143,41 @@ def test_a_warehouse_without_rows_does_not_pass(tmp_path: Path, capsys: pytest.C
     rest = ["--events", str(tmp_path / "e.ndjson"), "--workspace", str(tmp_path / "workspace.yaml")]
 
     assert main(["warehouse", "show", *rest]) == 0
-    assert main(["warehouse", "show", *rest, "--fail-on", "rows<1 or discards"]) == 1
+    assert main(["warehouse", "show", *rest, "--fail-on", "rows<2 or discards"]) == 1
     assert "no event arrives at wh" in capsys.readouterr().err
 
 
 def test_conditions_are_about_one_table() -> None:
     numbers = {"a": {"rows": 5, "discards": 0}, "b": {"rows": 500, "discards": 2}}
-    words = ["rows", "discards"]
+    words = Words(["rows", "discards"])
 
-    assert [b.text for b in met_by_number("rows<10 and discards", numbers, words)] == []
-    assert [b.text for b in met_by_number("rows<10 or discards>=2", numbers, words)] == [
+    assert [b.text for b in met(parse("rows<10 and discards", words), numbers)] == []
+    assert [b.text for b in met(parse("rows<10 or discards>=2", words), numbers)] == [
         "5 rows in a",
         "2 discards in b",
     ]
-    with pytest.raises(ConfigError, match="is not a condition"):
-        met_by_number("rows>5%", numbers, words)
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        ("rows>1.2.3", "1.2.3 is not a number"),
+        ("rows>5%", "'rows' has no share: leave out the %"),
+        ("dicards>0", "Did you mean 'discards'?"),
+        ("discards<0", "never holds: a number of events is never negative"),
+        ("rows<1", "never holds: without --production, every table here has a row"),
+        ("rows == 0", "never holds"),
+        ("new_columns>0", "'new_columns' needs --production"),
+        ("discards>0 or new-tables", "'new-tables' needs --production"),
+    ],
+)
+def test_conditions_that_cannot_hold_are_refused(
+    condition: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything runs: a check that can never fail is a mistake."""
+    (tmp_path / "workspace.yaml").write_text("destinations: {wh: {type: POSTGRES}}\n")
+    (tmp_path / "e.ndjson").write_text(json.dumps(paid(1, total=5)))
+    rest = ["--events", str(tmp_path / "e.ndjson"), "--workspace", str(tmp_path / "workspace.yaml")]
+    refused = main(["warehouse", "show", *rest, "--fail-on", condition])
+
+    assert (refused, said in capsys.readouterr().err) == (4, True)

@@ -96,17 +96,20 @@ def _find(args: argparse.Namespace, to: list[str], workspace: Workspace | None, 
 def _search(args: argparse.Namespace, to: list[str], workspace: Workspace | None, level: Level) -> int:
     from svctoolkit import plans
     from svctoolkit.cli import _terminal
+    from svctoolkit.conditions import Words, met, parse
     from svctoolkit.lost import search_losses
 
-    if args.fail_on not in ("", "found"):
-        raise UsageError("--fail-on with --plan: the only condition is `found`")
+    clauses = parse(args.fail_on, Words(["found"]))
     if args.markdown or args.html:
         raise UsageError("--markdown and --html need files of events; with --plan, use --json")
     if not 1 <= args.tries <= 100_000:
         raise UsageError(f"--tries {args.tries}: expected a number from 1 to 100,000")
     searched = search_losses(plans.load(args.plan).plan(args.id), to, workspace, level=level, tries=args.tries)
     _terminal.out(_text(searched, as_json=args.json))
-    return Exit.FAILED if args.fail_on and searched.found else Exit.OK
+    breaches = met(clauses, {"": {"found": len(searched.found)}})
+    for breach in breaches:
+        _terminal.err(f"{breach.condition}: {breach.text}")
+    return Exit.FAILED if breaches else Exit.OK
 
 
 def _text(result: LossReport | Searched, *, as_json: bool) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from svctoolkit.cli import _inputs
 from svctoolkit.cli._command import Command, Exit
 
 if TYPE_CHECKING:
+    from svctoolkit.conditions import Clause
     from svctoolkit.replay import Replayed
     from svctoolkit.warehouse import Warehouse
 
@@ -46,7 +47,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action=_inputs.ConditionText,
         default="",
         metavar="CONDITIONS",
-        help="exit with code 1 if a table meets them: 'discards>0 or type_changes>0 or new_columns>0 or rows<100'",
+        help="exit with code 1 if a table meets them: 'discards>0 or type_changes>0 or rows<100'; "
+        "new_columns and new_tables need --production",
     )
     parser.add_argument("--source", default="", metavar="ID", help="source of the events")
 
@@ -55,13 +57,11 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
     from svctoolkit.errors import UsageError
     from svctoolkit.replay.api import replay_all
-    from svctoolkit.replay.review.terms import met_by_number
     from svctoolkit.warehouse import is_warehouse
     from svctoolkit.warehouse.dbt import export
-    from svctoolkit.warehouse.warehouse import FACTS
     from svctoolkit.workspace import Workspace
 
-    met_by_number(args.fail_on, {}, FACTS)  # invalid conditions are reported before anything runs
+    clauses = _clauses(args)  # invalid conditions are reported before anything runs
     if not args.events:
         raise UsageError(
             "events are required: --events events.ndjson, or --events with the --store file of a data plane"
@@ -80,23 +80,36 @@ def _run(args: argparse.Namespace) -> int:
         for path in export(warehouses, args.folder):
             _terminal.out(f"wrote {path}")
         _terminal.out(f"next: {_terminal.enter(args.folder)}dbt build --profiles-dir .")
-    breaches = _breaches(args.fail_on, warehouses) if args.fail_on else []
+    breaches = _breaches(args.fail_on, clauses, warehouses) if args.fail_on else []
     for breach in breaches:
         _terminal.err(_terminal.plain(breach))
     damaged = _inputs.report_unread(result.unread)
     return Exit.FAILED if breaches else Exit.USAGE if damaged else Exit.OK
 
 
-def _breaches(conditions: str, warehouses: Mapping[str, Warehouse]) -> list[str]:
-    """The conditions that tables meet. A warehouse without any row has no tables that could meet one."""
-    from svctoolkit.replay.review.terms import met_by_number
+def _clauses(args: argparse.Namespace) -> list[Clause]:
+    """The conditions. Some can only be met if the tables of production are known."""
+    from svctoolkit.conditions import Words, parse
     from svctoolkit.warehouse.warehouse import FACTS
+
+    if args.production:
+        return parse(args.fail_on, Words(FACTS))
+    needed = "needs --production: without its columns, none are new, so the condition never holds"
+    rows = "without --production, every table here has a row. --production also finds tables that have vanished"
+    unavailable = dict.fromkeys(("new_columns", "new_tables"), needed)
+    known = [word for word in FACTS if word not in unavailable]
+    return parse(args.fail_on, Words(known, unavailable=unavailable, least={"rows": (1, rows)}))
+
+
+def _breaches(conditions: str, clauses: Sequence[Clause], warehouses: Mapping[str, Warehouse]) -> list[str]:
+    """The conditions that tables meet. A warehouse without any row has no tables that could meet one."""
+    from svctoolkit.conditions import met
 
     facts = {key: warehouse.facts() for key, warehouse in warehouses.items()}
     empty = [key for key, tables in facts.items() if not any(of["rows"] for of in tables.values())]
     by_table = {f"{key}.{table}": of for key, tables in facts.items() for table, of in tables.items()}
-    met = met_by_number(conditions, by_table, FACTS)
-    return [f"{conditions}: no event arrives at {key}" for key in empty] + [f"{b.condition}: {b.text}" for b in met]
+    found = [f"{each.condition}: {each.text}" for each in met(clauses, by_table)]
+    return [f"{conditions}: no event arrives at {key}" for key in empty] + found
 
 
 def _lines(key: str, warehouse: Warehouse, result: Replayed) -> list[str]:

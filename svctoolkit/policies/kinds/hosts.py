@@ -14,9 +14,11 @@ from svctoolkit.policies.arrivals import Arrival, Sent, endpoint_of
 
 
 def make(options: Json) -> ScreenedCheck:
-    """Return the check. `*` in a host stands for any characters. Raises `ConfigError` for an address."""
+    """Return the check. `*` in a host stands for any characters. Raises `ConfigError` for an address or any host."""
     if address := next((host for host in options if "/" in host), None):
         raise ConfigError(f"{address!r} is not a host. Write {urlsplit(address).hostname or address.split('/')[0]!r}")
+    if anything := next((host for host in options if not host.strip("*?.")), None):
+        raise ConfigError(f"{anything!r} allows every host, so the policy always holds. Write hosts: api.example.com")
     allowed = [host.lower() for host in options]
 
     @lru_cache(maxsize=1024)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from svctoolkit.errors import did_you_mean
+from svctoolkit.errors import ConfigError, did_you_mean
 from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
@@ -16,12 +16,18 @@ from svctoolkit.policies.scalars import is_nothing
 def make(options: Json) -> ScreenedCheck:
     """Return the check. A value that is null or an empty text is missing, too.
 
-    The name may be a type, such as `identify`: these events have no names, or those of pages.
+    The name may be a type, such as `identify`: these events have no names, or those of pages. Raises `ConfigError` for
+    `track`: these events have names.
     """
     name = options.get("event")
+    if name == "track":
+        raise ConfigError(
+            "'track' is a type of events that have names. Name the event, such as 'Order Completed', or leave out "
+            "`event` for events of all names and types"
+        )
     at = {key: [*map(without_indexes, places)] for key, places in options["at"].items()}
 
-    is_type = name in EVENT_TYPES and name != "track"
+    is_type = name in EVENT_TYPES
 
     def is_meant(event: Mapping[str, Json]) -> bool:
         return name is None or Event(event).name == name or (is_type and Event(event).type == name)

@@ -54,7 +54,8 @@ class Job:
 
     `source` is the source of every event, `only_source` that of events which do not have one.
     `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the current
-    time for events without a timestamp. `ignore`, `tolerance`, `accepted` and `expired` are those of `Review`.
+    time for events without a timestamp. `only_simulated`: only simulated destinations have the stage
+    `send_to_destination`. `ignore`, `tolerance`, `accepted` and `expired` are those of `Review`.
     `policies` are checked on the later side. `history`: count the events for a history.
     """
 
@@ -76,6 +77,7 @@ class Job:
     expired: tuple[Accepted, ...] = ()
     policies: tuple[Mapping[str, Json], ...] = ()
     history: bool = False
+    only_simulated: bool = False
 
     @property
     def only_counts(self) -> bool:
@@ -267,7 +269,9 @@ class Engine:
         place.
         """
         contexts = [context_of(record, self._now, side.lookup) for record in batch.records]
-        passages = side.run(destination, events, self.job.stages, contexts, batch.source, batch.repeats, again=again)
+        sends = not self.job.only_simulated or side.simulates(destination)
+        stages = self.job.stages if sends else TEXT_STAGES
+        passages = side.run(destination, events, stages, contexts, batch.source, batch.repeats, again=again)
         if passages is not None:
             self._spent(passages)
         return passages

@@ -121,6 +121,13 @@ def offline_transport(workspace: Workspace, transport: Transport | None, stages:
     return Recorder(limit=0)
 
 
+def simulates(workspace: Workspace, destinations: Iterable[str]) -> bool:
+    """Whether a workspace says that one of these destinations (by key) is simulated, and its recorder answers."""
+    of = (workspace.destinations[key] for key in destinations if key in workspace.destinations)
+    answers = isinstance(workspace.delivery_mode.offline(workspace.delivery_setting()), Recorder)
+    return answers and any(each.enabled and workspace.simulation_level(each) != "answers" for each in of)
+
+
 class Side:
     """One workspace, ready to run events. `transport` answers every request of deliveries, mappings and user code.
 
@@ -173,6 +180,11 @@ class Side:
             memo = self._shared.setdefault(own.transformation.key, Memo(own.code.code, serves_two=True))
             self._routes[key], other._routes[key] = replace(own, code=memo), replace(theirs, code=memo)
         return True
+
+    def simulates(self, key: str) -> bool:
+        """Whether the server of a destination is simulated."""
+        to = self.route(key)
+        return to is not None and self._judge.judges(to)
 
     def identity(self, key: str, source: str) -> Json:
         """Return everything, apart from the user code, that determines the output for a source at a destination."""

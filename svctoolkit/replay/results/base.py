@@ -54,6 +54,7 @@ class BaseResult(Displayed, PageOut, ArrowOut):
     - `source_rules`: sources whose tracking plans (or being disabled) matter, if none was chosen; `sourceless` counts
       the events that they were not applied to
     - `edited`: the edits between the two workspaces of a comparison that can concern its destinations
+    - `simulates`: whether a destination is simulated, so that it is known what it loses
     - `unchecked`: what policies could not decide, such as a first day without an earlier one
     - `out`: the folder with the rows as Parquet, if any; `verdict`: what `breaches` returned, for reports
     """
@@ -80,6 +81,7 @@ class BaseResult(Displayed, PageOut, ArrowOut):
     accepted: Sequence[Accepted] = ()
     policies: Policies = field(default_factory=lambda: Policies.of([]))
     edited: Sequence[str] | None = None
+    simulates: bool = True
     unchecked: Sequence[str] = ()
     verdict: Sequence[Breach] | None = None
     _releases: Mapping[str, str] = field(default_factory=dict)
@@ -256,7 +258,7 @@ class BaseResult(Displayed, PageOut, ArrowOut):
         `over_limit`. Raises `ConfigError` for invalid conditions.
         """
         tally = self.tally if total or self._new is None else self._new
-        given = Conditions(conditions, compares=self._compares, priced=amounts is not None)
+        given = Conditions(conditions, compares=self._compares, priced=amounts is not None, simulates=self.simulates)
         if not conditions.strip():
             return []
         doubts = [*unreliable(self.unread, self.exceeded, self.sourceless, self.source_rules)]

@@ -1,8 +1,7 @@
 """Failure conditions for a result: `changed>1% or new_failures>0 or lost>0`.
 
 A number counts events over all destinations. A share is relative to the events of one destination, and any destination
-can meet the condition. `and` has precedence over `or`, a comma means `or`, and a word alone means `> 0`. What events
-cost is an amount of all destinations together: `cost>100`, `cost_change>10%`.
+can meet the condition. What events cost is an amount of all destinations together: `cost>100`, `cost_change>10%`.
 
 The numbers of a sample are estimates for all events. A condition is undecided if it is met at one end of the 95%
 interval and not at the other. An undecided condition is a breach: a check never passes by the luck of a sample.
@@ -11,23 +10,16 @@ interval and not at the other. An undecided condition is a breach: a check never
 from __future__ import annotations
 
 import math
-import operator
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from svctoolkit.errors import ConfigError, did_you_mean
+from svctoolkit.conditions import Term, Words, parse
 from svctoolkit.replay.review.amounts import AMOUNTS, COST_CHANGE, Amounts
 from svctoolkit.replay.review.measures import LOSSES, REJECTED, Measure, measure
 from svctoolkit.replay.tally.differences import KINDS, STATUSES
 from svctoolkit.replay.tally.estimates import Estimate
 from svctoolkit.replay.tally.tally import LOSSY, NEWLY_LOST, PERSONAL, Tally
 
-_TERM = re.compile(r"\s*+([A-Za-z][\w-]*+)\s*+(?:(>=|<=|==|!=|>|<)\s*+([\d.]++(?:[eE]-?\d++)?)\s*+(%?))?\s*+")
-_OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
-    ">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 _DIFFERENT = tuple(kind for kind in KINDS if kind not in ("same", "accepted"))
 #: Word in a condition -> kinds that are counted. `lost`: delivered before, but not any longer.
 _OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
@@ -40,6 +32,12 @@ _OF_COMPARISON: Mapping[str, tuple[str, ...]] = {
 _NOUNS: Mapping[str, str] = {"any": "different", PERSONAL: "events with new personal data"}
 _OF_REPLAY: Mapping[str, tuple[str, ...]] = {status: (status,) for status in STATUSES if status != "off"}
 _OF_LOSSES: Mapping[str, tuple[str, ...]] = dict.fromkeys(LOSSES, ())
+#: What only simulated destinations do: `dropped` is also a fate.
+_ONLY_SIMULATED = tuple(word for word in LOSSES if word not in _OF_REPLAY)
+NOT_SIMULATED = (
+    "needs a simulated destination, and this run has none, so the condition never holds. Set `simulate: simulated` at "
+    "a destination or in the workspace, or use --simulate"
+)
 _MARGIN = 1.2  # of the share that should decide: the next estimate differs from this one
 _LARGEST_SAMPLE = 0.5  # a larger one is not worth it: run all events
 
@@ -56,29 +54,46 @@ class Breach(NamedTuple):
     needs: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    word: str
-    compare: str
-    bound: float
-    is_share: bool
-
-
 class Conditions:
     """The conditions under which a result fails a check. Raises `ConfigError` for invalid text.
 
     `compares`: about a comparison. `losses`: only about what simulated destinations lose. `priced`: there are prices.
+    `simulates`: a destination is simulated, so the run counts what it loses.
     """
 
-    def __init__(self, text: str, *, compares: bool = False, losses: bool = False, priced: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        *,
+        compares: bool = False,
+        losses: bool = False,
+        priced: bool = False,
+        simulates: bool = True,
+    ) -> None:
         if losses:
-            self._words = _OF_LOSSES
+            self._kinds = _OF_LOSSES
         else:
             more = {NEWLY_LOST: (), PERSONAL: ()}
-            self._words = {**_OF_COMPARISON, **more} if compares else {**_OF_LOSSES, **_OF_REPLAY, LOSSY: ()}
+            self._kinds = {**_OF_COMPARISON, **more} if compares else {**_OF_LOSSES, **_OF_REPLAY, LOSSY: ()}
         self._amounts = AMOUNTS[compares] if priced else ()
-        clauses = re.split(r",|\bor\b", text) if text.strip() else []
-        self._clauses = [(clause.strip(), [self._term(t) for t in re.split(r"\band\b", clause)]) for clause in clauses]
+        unavailable = {} if simulates or compares else dict.fromkeys(_ONLY_SIMULATED, NOT_SIMULATED)
+        self._clauses = parse(text, self._words(unavailable))
+
+    def _words(self, unavailable: Mapping[str, str]) -> Words:
+        known = [*self._kinds, REJECTED, *self._amounts]
+        needs = {
+            word: "needs prices and an earlier side" if word == COST_CHANGE else "needs prices"
+            for word in AMOUNTS[True]
+        }
+        usual = ("changed", "new_failures", "failed", "lost", "refused")
+        first, second, *_ = (word for word in usual if word in self._kinds)
+        return Words(
+            [word for word in known if word not in unavailable],
+            shares={*self._kinds, REJECTED, COST_CHANGE},
+            unlimited={*self._amounts},
+            unavailable={**{word: text for word, text in needs.items() if word not in known}, **unavailable},
+            example=f"{first}>1% or {second}>0",
+        )
 
     def breaches(self, tally: Tally, sample: float = 1.0, amounts: Amounts | None = None) -> list[Breach]:
         """Return the conditions that are met or undecided, in order. `sample` is the share that the run was to have."""
@@ -87,7 +102,7 @@ class Conditions:
             answers = [
                 _of_amount(term, amounts)
                 if amounts is not None and term.word in self._amounts
-                else _answer(term, measure(term.word, self._words.get(term.word, ()), tally))
+                else _answer(term, measure(term.word, self._kinds.get(term.word, ()), tally))
                 for term in terms
             ]
             if any(answer.is_met is False for answer in answers):
@@ -96,59 +111,6 @@ class Conditions:
             text = " and ".join(answer.text for answer in answers)
             found.append(Breach(clause, f"not sure: {text}; {_advice(needs)}" if needs else text, needs))
         return found
-
-    def _term(self, text: str) -> _Term:
-        match = _TERM.fullmatch(text)
-        if match is None:
-            usual = ("changed", "new_failures", "failed", "lost", "refused")
-            first, second, *_ = (word for word in usual if word in self._words)
-            raise ConfigError(f"{text.strip()!r} is not a condition. Example: {first}>1% or {second}>0")
-        word, words = match[1].replace("-", "_"), [*self._words, REJECTED, *self._amounts]
-        if word not in words and word in AMOUNTS[True]:
-            raise ConfigError(f"{match[1]!r} needs prices{' and an earlier side' * (word == COST_CHANGE)}")
-        if word not in words:
-            raise ConfigError(
-                f"unknown word {match[1]!r} in a condition; known words: {', '.join(words)}.{did_you_mean(word, words)}"
-            )
-        if match[4] and word in self._amounts and word != COST_CHANGE:
-            raise ConfigError(f"{match[1]!r} has no share: leave out the %")
-        try:
-            bound = float(match[3] or 0)
-        except ValueError:
-            raise ConfigError(f"{match[3]} is not a number") from None
-        term = _Term(word, match[2] or ">", bound, bool(match[4]))
-        if term.is_share and word != COST_CHANGE and _never_holds(term):
-            raise ConfigError(f"{text.strip()!r} never holds: a share is at most 100%")
-        return term
-
-
-def _never_holds(share: _Term) -> bool:
-    return (share.bound > 100 and share.compare in (">", ">=", "==")) or (share.bound == 100 and share.compare == ">")
-
-
-def met_by_number(text: str, numbers: Mapping[str, Mapping[str, int]], words: Sequence[str]) -> list[Breach]:
-    """Return the conditions about numbers that are met: `discards>0 or rows<100`. `numbers` are by place and word.
-
-    Any place can meet a condition. Raises `ConfigError` for invalid text.
-    """
-    found = []
-    for clause in re.split(r",|\bor\b", text) if text.strip() else ():
-        terms = [_number_term(term, words) for term in re.split(r"\band\b", clause)]
-        for place, of in numbers.items():
-            if all(_OPERATORS[term.compare](of[term.word], term.bound) for term in terms):
-                message = ", ".join(f"{of[term.word]:,} {term.word.replace('_', ' ')}" for term in terms)
-                found.append(Breach(clause.strip(), f"{message} in {place}"))
-    return found
-
-
-def _number_term(text: str, words: Sequence[str]) -> _Term:
-    match = _TERM.fullmatch(text)
-    if match is None or match[4]:
-        raise ConfigError(f"{text.strip()!r} is not a condition. Example: {words[-1]}>0")
-    word = match[1].replace("-", "_")
-    if word not in words:
-        raise ConfigError(f"unknown word {match[1]!r} in a condition; known words: {', '.join(words)}")
-    return _Term(word, match[2] or ">", float(match[3] or 0), is_share=False)
 
 
 class _Answer(NamedTuple):
@@ -160,12 +122,12 @@ class _Answer(NamedTuple):
     bound: float
 
 
-def _of_amount(term: _Term, amounts: Amounts) -> _Answer:
+def _of_amount(term: Term, amounts: Amounts) -> _Answer:
     number, text = amounts.amount(term.word, is_share=term.is_share)
-    return _Answer(_OPERATORS[term.compare](number, term.bound), text, Estimate(number, 0.0), term.bound)
+    return _Answer(term.holds(number), text, Estimate(number, 0.0), term.bound)
 
 
-def _answer(term: _Term, measures: Sequence[Measure]) -> _Answer:
+def _answer(term: Term, measures: Sequence[Measure]) -> _Answer:
     word = _NOUNS.get(term.word, term.word.replace("_", " "))
     if not term.is_share:
         return _of_total(term, word, measures)
@@ -179,14 +141,14 @@ def _answer(term: _Term, measures: Sequence[Measure]) -> _Answer:
     return _Answer(False, "", Estimate(0.0, 0.0), 0.0)
 
 
-def _of_total(term: _Term, word: str, measures: Sequence[Measure]) -> _Answer:
+def _of_total(term: Term, word: str, measures: Sequence[Measure]) -> _Answer:
     low, high = (sum(each.interval[end] for each in measures) for end in (0, 1))
     number = Estimate(sum(each.number.events for each in measures), sum(each.number.error for each in measures))
     estimated = "about " if low != high else ""
     return _Answer(_compared(term, low, high), f"{estimated}{number} {word}", number, term.bound)
 
 
-def _of_share(term: _Term, word: str, of: Measure) -> _Answer:
+def _of_share(term: Term, word: str, of: Measure) -> _Answer:
     low, high = (100 * end / of.total if of.total else 0.0 for end in of.interval)
     share = 100 * of.number.events / of.total if of.total else 0.0
     numbers = f"({of.number} of {of.total:,.0f})"
@@ -197,12 +159,11 @@ def _of_share(term: _Term, word: str, of: Measure) -> _Answer:
     return _Answer(_compared(term, low, high), text, of.number, term.bound / 100 * of.total)
 
 
-def _compared(term: _Term, low: float, high: float) -> bool | None:
+def _compared(term: Term, low: float, high: float) -> bool | None:
     """Return whether every number of an interval meets the term; None if some do and some do not."""
-    compare = _OPERATORS[term.compare]
     if low < term.bound < high:
         return None
-    ends = {compare(low, term.bound), compare(high, term.bound)}
+    ends = {term.holds(low), term.holds(high)}
     return ends.pop() if len(ends) == 1 else None
 
 

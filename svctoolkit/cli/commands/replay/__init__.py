@@ -171,7 +171,7 @@ def _options(args: argparse.Namespace) -> dict[str, Any]:
     return {
         "destinations": args.destination,
         "source": args.source,
-        "stages": _stages(args.stage, sends=args.simulate not in (None, "answers")),
+        "stages": _stages(args),
         "columns": dict(_inputs.assignment("--column", text, "PATH=COLUMN") for text in args.column),
         "batch": args.batch,
         "sample": args.sample,
@@ -201,6 +201,7 @@ def _forecast(args: argparse.Namespace) -> Forecast:
 
 def _result(args: argparse.Namespace) -> Replayed | Comparison:
     from svctoolkit import replay
+    from svctoolkit.replay.api import check_conditions
     from svctoolkit.workspace import Workspace
 
     options = _options(args)
@@ -208,7 +209,10 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
         review = {name: options[name] for name in ("ignore", "tolerance", "accept", "releases")}
         return replay.compare(*args.files, **review)
     if args.before is None:
-        return replay.replay(args.files, Workspace.load(_workspace_file(args.workspace)), **options)
+        workspace = Workspace.load(_workspace_file(args.workspace))
+        for conditions in (args.fail_on, args.fail_on_total):
+            check_conditions(conditions, workspace, **options)  # before anything runs
+        return replay.replay(args.files, workspace, **options)
     return replay.compare(args.files, _side(args.before, args), _side(args.after, args), **options)
 
 
@@ -235,11 +239,15 @@ def _workspace_file(name: str | None) -> Path:
     raise ConfigError("file not found", where=name)
 
 
-def _stages(texts: list[str], *, sends: bool) -> Stages:
+def _stages(args: argparse.Namespace) -> Stages | None:
+    """The chosen stages; None for the default: destinations that the workspace simulates answer."""
     from svctoolkit.pipeline import Stages
 
-    chosen = {"send_to_destination": True} if sends else {}  # the stage that a simulated server answers
-    for text in texts:
+    if not args.stage and args.simulate is None:
+        return None
+    # the stage that a simulated server answers
+    chosen = {"send_to_destination": True} if args.simulate not in (None, "answers") else {}
+    for text in args.stage:
         name, value = _inputs.assignment("--stage", text, "STAGE=on", STAGES)
         if value not in ("on", "off", "true", "false"):
             raise UsageError(f"--stage {text}: expected {name}=on or {name}=off")
