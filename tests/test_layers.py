@@ -42,7 +42,8 @@ MAY_IMPORT = {
     "sdk": "errors retries sqlite prometheus display events",
     "yamlfile": "errors",
     "accepted": "errors yamlfile",
-    "plans": "errors personal pictures display registry events yamlfile",
+    "rudder_cli": "errors yamlfile",
+    "plans": "errors personal pictures display registry events yamlfile rudder_cli",
     "expect": "causes errors secrets registry yamlfile plans",
     "simulations": "errors secrets sqlite display registry yamlfile",
     "mapping": "causes errors events",
@@ -52,7 +53,7 @@ MAY_IMPORT = {
     "transformations": "causes errors interrupts display events",
     "delivery": "causes errors secrets url_secrets display registry events expect",
     "workspace": (
-        "releases simulations errors secrets url_secrets display events yamlfile plans destinations sources "
+        "releases simulations errors secrets url_secrets display events yamlfile rudder_cli plans destinations sources "
         "transformations delivery"
     ),
     "results": (
@@ -126,6 +127,10 @@ MAY_IMPORT = {
 ROOMS = {
     "warehouse": "providers rows loading warehouse comparison _display dbt",
     "widgets": ("_base destination_explorer transformation_editor live_events sdk_playground suite_explorer *"),
+    "rudder_cli": (
+        "_findings _variables _files _shapes _definitions _convert _settings _destinations _sources _connections "
+        "_transformations _others _metadata _variants _catalog _plans _read"
+    ),
     "plans": (
         "violation schema settings rule fields frames model project text coverage pictures covering _display "
         "formats survey limits compare infer generate strategies marked_json"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from svctoolkit.json_types import Json
 from svctoolkit.workspace._code import CodeLog, LostValue, UserCode
 from svctoolkit.workspace._env_file import load_env, save_env
@@ -38,6 +42,9 @@ from svctoolkit.workspace._trust import (
     record_written,
     require_trust,
 )
+
+if TYPE_CHECKING:
+    from svctoolkit.rudder_cli import Release, RudderProject
 
 __all__ = [
     "CODE_SUFFIXES",
@@ -79,6 +86,7 @@ __all__ = [
     "load_env",
     "mask_output",
     "on_load",
+    "read_project",
     "record",
     "record_written",
     "require_trust",
@@ -86,6 +94,19 @@ __all__ = [
     "save_env",
     "schema",
 ]
+
+
+def read_project(
+    folder: Path | str, variables: Mapping[str, str] | None = None, *, release: Release | None = None
+) -> RudderProject:
+    """Read a project of RudderStack's command line, and check it as `rudder-cli validate` does, offline.
+
+    `variables` are the values of `{{ .NAME }}`. `release` is "0.24", or "1.0" for 0.25 and later; the default is the
+    release that the files are written for. Raises `InvalidWorkspace` if the folder does not exist.
+    """
+    from svctoolkit import rudder_cli
+
+    return rudder_cli.read_project(folder, variables, release=release)
 
 
 def schema() -> dict[str, Json]:
