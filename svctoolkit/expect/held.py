@@ -14,10 +14,12 @@ from msgspec.structs import replace
 
 from svctoolkit.expect.compare import Comparison, json_line
 from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.pairing import pair
 from svctoolkit.json_types import Json
 
 _REASONS = 2  # losses in one message
 _MOST = 5  # differences of the nearest row
+_LONGEST = 160  # characters of a row in a message
 
 
 def held_differences(destination: str, expected: Mapping[str, Json], state: Mapping[str, Json]) -> list[Difference]:
@@ -47,34 +49,61 @@ def holds(wanted: Mapping[str, Json], held: Mapping[str, Json], place: Compariso
 
 
 def _count(table: str, count: Json, held: Mapping[str, Json], place: Comparison, key: str) -> Iterator[Difference]:
-    number = len(held["tables"].get(table, ()))
-    for difference in place.differences(count, number):
-        singular = table.removesuffix("s") if number == 1 else table
+    rows = held["tables"].get(table, ())
+    for difference in place.differences(count, len(rows)):
         expected = count if isinstance(count, int) else difference.expected
-        text = f"{key}: {number} {singular} held, not {expected}{_because(held, table)}"
+        text = f"{key}: {_number(rows, table)} held, not {expected}{_because(held, table)}"
         yield replace(difference, text=text)
 
 
-def _rows(
-    table: str, expected: Sequence[Json], held: Mapping[str, Json], place: Comparison, key: str
-) -> Iterator[Difference]:
-    """Yield a difference for each expected row that no row matches, compared with the nearest one."""
+def _rows(table: str, expected: Json, held: Mapping[str, Json], place: Comparison, key: str) -> Iterator[Difference]:
+    """Yield the differences from a list of rows in any order, each with its own, or from a matcher of all rows."""
     rows = held["tables"].get(table, [])
-    for index, wanted in enumerate(expected):
-        at = place.member(index)  # type: ignore[arg-type]  # a place in a list
-        if any(at.matches(wanted, row) for row in rows):
-            continue
-        # "No such row" helps little: show the row that was probably meant, and how it differs.
-        nearest = min(rows, key=lambda row: _distance(at, wanted, row), default=None)
-        if nearest is None:
-            text = f"{key}: no {table} held{_because(held, table)}"
-            yield Difference(at.expectation, at.path, json_line(wanted), "nothing", text=text)
-            continue
-        for difference in islice(at.differences(wanted, nearest), _MOST):
-            inner = ".".join(map(str, difference.path[len(at.path) :]))
-            text = f"{key}: {table}: {inner or 'row'}: expected {difference.expected}, got {difference.got}"
-            row = json_line(nearest)[:160]
-            yield replace(difference, text=f"{text} in the nearest row {row}{_because(held, table)}")
+    if not isinstance(expected, list):
+        for difference in place.differences(expected, rows):
+            inner = ".".join(map(str, difference.path[len(place.path) :]))
+            text = f"{key}: {'.'.join([table, *filter(None, [inner])])}: expected {difference.expected}"
+            yield replace(difference, text=f"{text}, got {difference.got}{_because(held, table)}")
+        return
+    ats = [place.member(index) for index in range(len(expected))]  # type: ignore[arg-type]  # places in a list
+    matching = [
+        [n for n, row in enumerate(rows) if at.matches(wanted, row)] for at, wanted in zip(ats, expected, strict=True)
+    ]
+    pairs = pair(matching)
+    taken = {*pairs.values()}
+    free = [row for n, row in enumerate(rows) if n not in taken]
+    missing = [index for index in range(len(expected)) if index not in pairs]
+    for index in missing:
+        if matching[index]:
+            text = f"{key}: {_number(rows, table)} held, and each of {len(expected)} expected rows needs its own: "
+            text += f"none is left for {json_line(expected[index])}{_because(held, table)}"
+            yield Difference(ats[index].expectation, ats[index].path, json_line(expected[index]), "none", text=text)
+        else:
+            yield from _unlike(table, expected[index], free or rows, held, ats[index], key)
+    if free and not missing:
+        text = f"{key}: {_number(rows, table)} held, not {len(expected)}; also {json_line(free[0])[:_LONGEST]}: "
+        text += f"expect it, or write {table}: {{$contains: [...]}} if others may be there"
+        yield Difference(place.expectation, place.path, f"{len(expected)} rows", str(len(rows)), text=text)
+
+
+def _number(rows: Sequence[Json], table: str) -> str:
+    return f"{len(rows)} {table.removesuffix('s') if len(rows) == 1 else table}"
+
+
+def _unlike(
+    table: str, wanted: Json, rows: Sequence[Json], held: Mapping[str, Json], at: Comparison, key: str
+) -> Iterator[Difference]:
+    """Yield how an expected row differs from the nearest one: "no such row" would help little."""
+    nearest = min(rows, key=lambda row: _distance(at, wanted, row), default=None)
+    if nearest is None:
+        text = f"{key}: no {table} held{_because(held, table)}"
+        yield Difference(at.expectation, at.path, json_line(wanted), "nothing", text=text)
+        return
+    for difference in islice(at.differences(wanted, nearest), _MOST):
+        inner = ".".join(map(str, difference.path[len(at.path) :]))
+        text = f"{key}: {table}: {inner or 'row'}: expected {difference.expected}, got {difference.got}"
+        row = json_line(nearest)[:_LONGEST]
+        yield replace(difference, text=f"{text} in the nearest row {row}{_because(held, table)}")
 
 
 def _distance(place: Comparison, wanted: Json, row: Json) -> int:

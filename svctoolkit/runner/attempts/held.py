@@ -8,6 +8,7 @@ from typing import Any
 from svctoolkit.expect.compare import Comparison, json_line
 from svctoolkit.expect.difference import Difference, Path
 from svctoolkit.expect.held import holds
+from svctoolkit.expect.pairing import pair
 from svctoolkit.json_types import Json
 from svctoolkit.runner.planes.plane import Plane
 from svctoolkit.runner.suite.checks.simulated import by_destination, simulated_destinations
@@ -69,15 +70,15 @@ def _losses(wanted: Json, losses: list[Any], place: Comparison) -> Iterator[Diff
     if not isinstance(wanted, list):
         yield from place.differences(wanted, losses)
         return
-    left = list(losses)
-    for index, loss in enumerate(wanted):
-        at = place.member(index)  # type: ignore[arg-type]  # a place in a list
-        found = next((n for n, other in enumerate(left) if at.matches(loss, other)), None)
-        if found is not None:
-            del left[found]
-            continue
-        text = f"lost: nothing was lost as expected: {json_line(loss)}"
-        yield Difference(at.expectation, at.path, json_line(loss), "nothing", text=text)
-    for loss in left:
+    ats = [place.member(index) for index in range(len(wanted))]  # type: ignore[arg-type]  # places in a list
+    pairs = pair(
+        [[n for n, loss in enumerate(losses) if at.matches(w, loss)] for at, w in zip(ats, wanted, strict=True)]
+    )
+    for index in [index for index in range(len(wanted)) if index not in pairs]:
+        loss, at = json_line(wanted[index]), ats[index]
+        text = f"lost: nothing was lost as expected: {loss}"
+        yield Difference(at.expectation, at.path, loss, "nothing", text=text)
+    taken = {*pairs.values()}
+    for loss in [loss for n, loss in enumerate(losses) if n not in taken]:
         text = f"lost: {loss['destination']}: {loss['text']}"
         yield Difference(place.expectation, place.path, "nothing lost", loss["rule"], text=text)

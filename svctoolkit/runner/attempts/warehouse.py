@@ -24,6 +24,7 @@ from typing import Any
 from svctoolkit.errors import EventError
 from svctoolkit.events.builders import iso
 from svctoolkit.expect.compare import Comparison
+from svctoolkit.expect.pairing import pair
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.warehouses import metadata
 from svctoolkit.runner.attempts.shape import unwrap_single
@@ -160,17 +161,17 @@ def _json_value(value: Any) -> Any:
 def _like(wanted: Any, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows in the order of the expected ones that they match, others last, with names spelt as expected."""
     expected = wanted if isinstance(wanted, list) else [wanted] if isinstance(wanted, Mapping) else []
-    remaining = list(rows)
+    # Rows have no order in a table, so each expected row gets one that it matches.
+    pairs = pair([[n for n, row in enumerate(rows) if _matches(like, _cells(row, like))] for like in expected])
+    taken = {*pairs.values()}
+    free = [row for n, row in enumerate(rows) if n not in taken]
     ordered = []
-    for row in expected:
-        # Rows have no order in a table, so each expected row picks the first one that it matches.
-        place = next((n for n, actual in enumerate(remaining) if _matches(row, _cells(actual, row))), None)
-        if place is None:
-            # Nothing matches: compare with any row that is left, so that the message shows a value.
-            place = 0 if remaining else None
-        if place is not None:
-            ordered.append(_cells(remaining.pop(place), row))
-    return ordered + [_cells(row, expected[0] if expected else {}) for row in remaining]
+    for number, like in enumerate(expected):
+        # Nothing matches: compare with any row that is left, so that the message shows a value.
+        row = rows[pairs[number]] if number in pairs else free.pop(0) if free else None
+        if row is not None:
+            ordered.append(_cells(row, like))
+    return ordered + [_cells(row, expected[0] if expected else {}) for row in free]
 
 
 def _matches(wanted: Any, row: Mapping[str, Any]) -> bool:

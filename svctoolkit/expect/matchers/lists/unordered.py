@@ -14,6 +14,7 @@ from typing import Any
 from svctoolkit.expect.compare import Comparison, json_line
 from svctoolkit.expect.difference import Difference
 from svctoolkit.expect.matchers import Matcher
+from svctoolkit.expect.pairing import pair
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
@@ -21,14 +22,15 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         yield comparison.difference(f"a list of {json_line(operand)}", actual)
         return
     candidates = [[n for n, value in enumerate(actual) if comparison.matches(wish, value)] for wish in operand]
-    pairs: dict[int, int] = {}
-    unpaired = [n for n in range(len(operand)) if not _pair(n, candidates, pairs, set())]
-    free = [n for n in range(len(actual)) if n not in pairs]
+    pairs = pair(candidates)
+    unpaired = [n for n in range(len(operand)) if n not in pairs]
+    taken = {*pairs.values()}
+    free = [n for n in range(len(actual)) if n not in taken]
     for n in unpaired:
         expected = f"an element {json_line(operand[n])}"
         yield comparison.at_element(n).difference(expected, actual, got=_nearest(operand[n], actual, free, comparison))
     if not unpaired and len(actual) > len(operand):
-        extra = [element for n, element in enumerate(actual) if n not in pairs]
+        extra = [actual[n] for n in free]
         got = f"{len(actual)}, too many: {json_line(extra)}"
         yield comparison.difference(f"{len(operand)} elements", actual, got=got)
 
@@ -40,20 +42,6 @@ def _nearest(expected: Any, actual: list[Any], free: list[int], comparison: Comp
         return json_line(actual)
     _, differing = min(candidates, key=lambda candidate: len(candidate[1]))
     return f"{json_line(actual)}; nearest: {'; '.join(map(str, differing[:3]))}"
-
-
-def _pair(expectation: int, candidates: list[list[int]], pairs: dict[int, int], tried: set[int]) -> bool:
-    """Pair an expectation with an element, moving others if necessary.
-
-    These are augmenting paths: a complete pairing is found if one exists.
-    """
-    for element in candidates[expectation]:
-        if element not in tried:
-            tried.add(element)
-            if element not in pairs or _pair(pairs[element], candidates, pairs, tried):
-                pairs[element] = expectation
-                return True
-    return False
 
 
 def _problem(operand: Any) -> str:

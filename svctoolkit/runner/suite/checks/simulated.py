@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from svctoolkit import simulations
 from svctoolkit.errors import did_you_mean
+from svctoolkit.expect.compare import is_matchers
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.model import Place, Places, within
 from svctoolkit.runner.suite.results import is_by_destination
@@ -68,8 +69,10 @@ def _tables(destination: Destination, rows: Json, path: Place) -> Places:
             for name in [name for name in wanted if name not in tables]:
                 near = did_you_mean(str(name), tables)
                 yield (*path, table, name), f"{destination.type} has no simulated table {name!r}.{near}"
-        elif not isinstance(wanted, list) or not wanted:
-            yield (*path, table), "must be a list of rows; for none, write `counts: {...: 0}`"
+        elif table == "nobody" and not (isinstance(wanted, list) and wanted):
+            yield (*path, table), "must be a list of ids that no profile has"
+        elif not isinstance(wanted, list) and not (isinstance(wanted, Mapping) and is_matchers(wanted)):
+            yield (*path, table), "must be a list of rows, or {$contains: [...]} if others may be there"
         elif table == "nobody":
             yield from within((*path, table), _ids(destination, wanted))
 
