@@ -142,5 +142,9 @@ def _line(name: str, ours: list[Value], theirs: list[Value]) -> str:
     if not pairs:
         return f"{text} {'':>7}    not measured there"
     found = [a / b for a, b in pairs]
-    text += f" {median(found):7.2f} of {number(median(b for _, b in pairs))}"
-    return text + (f" ({min(found):.2f} to {max(found):.2f})" if len(found) > 1 else "")
+    text += f" {_ratio(median(found)):>7} of {number(median(b for _, b in pairs))}"
+    return text + (f" ({_ratio(min(found))} to {_ratio(max(found))})" if len(found) > 1 else "")
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio >= 0.1 else f"{ratio:.2g}"
