@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,15 +101,20 @@ def suggestion(title: str) -> str:
 
     Case, spaces and punctuation do not matter, and one word of the name is enough: `facebok`.
     """
+    return _suggestion(title, tuple(names()))
+
+
+@lru_cache(maxsize=256)  # 20 ms, and each event for a destination of an unknown type has this error
+def _suggestion(title: str, types_now: tuple[str, ...]) -> str:
     import difflib  # 15 ms, and only mistakes need it
 
     types: dict[str, dict[str, Definition]] = {}
-    for item in all():
+    for item in map(get, types_now):
         words = re.findall(r"[^\W_]{4,}", f"{item.name} {item.display_name}")
         for text in (item.name, item.display_name, *words):
             types.setdefault(_letters(text), {})[item.name] = item
     sought = _letters(title)
-    if sought not in types and (near := did_you_mean(title, names())):
+    if sought not in types and (near := did_you_mean(title, types_now)):
         return near
     close = [sought] if sought in types else difflib.get_close_matches(sought, list(types), n=1, cutoff=0.75)
     items = types[close[0]].values() if close else ()
