@@ -116,6 +116,12 @@ class Sent:
         """The addresses of the requests of each event; empty for payloads without one."""
         return [[*map(endpoint_of, payloads)] for payloads in self.payloads]
 
+    @cached_property
+    def same_endpoints(self) -> frozenset[int]:
+        """The positions of events of which several requests go to the same address."""
+        several = (position for position, payloads in enumerate(self.payloads) if len(payloads) > 1)
+        return frozenset(n for n in several if len({*self.endpoints[n]}) < len(self.payloads[n]))
+
     def may_have(self, kinds: Collection[str]) -> Mapping[int, Collection[str]]:
         """Return the kinds of personal data that payloads may have, by the position of the event.
 

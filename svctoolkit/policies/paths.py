@@ -9,13 +9,15 @@ from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.personal import may_be_email
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
-from svctoolkit.policies.arrivals import Arrival
+from svctoolkit.policies.arrivals import Arrival, endpoint_of
 from svctoolkit.policies.scalars import is_nothing
 from svctoolkit.results.lineage import Path, dotted_path
 from svctoolkit.results.texts import content_of, open_texts
 
 _MOST = 20_000  # leaves of a payload
 _NESTED = (dict, list)
+_EVENT_NAMES = frozenset(("event", "event_name", "eventName", "event_type", "eventType", "type"))
+_FEW = 20  # events of a request whose names count
 _OPENING = frozenset("{[ \t\r\n")  # how a text that is JSON can begin
 
 
@@ -119,16 +121,14 @@ def values_at(arrival: Arrival, steps: str) -> list[tuple[str, Json]]:
     return [each for payload in arrival.payloads for each in _values_in(payload, names)]
 
 
-def first_values(arrival: Arrival, steps: str) -> tuple[str, list[Json]]:
-    """Return the first path that ends with these steps, and its values in its payload: those of a list are several.
+def values_by_request(arrival: Arrival, steps: str) -> list[tuple[str, list[Json]]]:
+    """Return the first path of each request that ends with these steps, and its values: those of a list are several.
 
-    Without any, the steps and no values.
+    Requests without any are left out; if all are, the steps and no values.
     """
     names = tuple(steps.split("."))
-    for payload in () if arrival.lacks(names[-1]) else arrival.payloads:
-        if found := _values_in(payload, names):
-            return found[0][0], [value for path, value in found if path == found[0][0]]
-    return steps, []
+    found = [_values_in(payload, names) for payload in (() if arrival.lacks(names[-1]) else arrival.payloads)]
+    return [(of[0][0], [value for path, value in of if path == of[0][0]]) for of in found if of] or [(steps, [])]
 
 
 def _values_in(payload: Json, names: tuple[str, ...]) -> list[tuple[str, Json]]:
@@ -158,6 +158,35 @@ def _collect(value: Json, path: tuple[str, ...], last: str, found: list[tuple[tu
         _collect(content, path, last, found)
     elif path and next((step for step in reversed(path) if step != "*"), "") == last:
         found.append((path, value))
+
+
+def all_have_value(arrival: Arrival, steps: str) -> bool:
+    """Return whether `has_value` holds for each request of its kind: user code may make several events of one.
+
+    Requests are of one kind if they go to the same address with the same names of events. A mapping that makes several
+    requests of an event puts a value in one kind of them.
+    """
+    if len(arrival.payloads) < 2 or not has_value(arrival, steps):
+        return has_value(arrival, steps)
+    by_kind: dict[tuple[str, ...], list[bool]] = {}
+    for payload, opened in zip(arrival.payloads, arrival.opened, strict=True):
+        has = has_value(Arrival(arrival.destination, [payload]), steps)
+        by_kind.setdefault((endpoint_of(payload).partition("?")[0], *_event_names(opened)), []).append(has)
+    return all(all(have) for have in by_kind.values() if any(have))
+
+
+def _event_names(value: Json, depth: int = 4) -> Iterator[str]:
+    """Yield the names and types of the events in a request."""
+    if isinstance(value, Mapping) and depth:
+        for key, inner in value.items():
+            if isinstance(inner, str):
+                if key in _EVENT_NAMES:
+                    yield inner
+            else:
+                yield from _event_names(inner, depth - 1)
+    elif isinstance(value, list) and depth:
+        for inner in value[:_FEW]:
+            yield from _event_names(inner, depth - 1)
 
 
 def has_value(arrival: Arrival, steps: str) -> bool:

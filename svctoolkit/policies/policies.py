@@ -287,7 +287,8 @@ class Policies:
             return
         of = Event(event)
         name = of.name or of.type
-        for finding in check(event, arrivals):
+        # What was dropped, filtered or refused did not arrive.
+        for finding in check(event, [arrival for arrival in arrivals if arrival.payloads or arrival.losses]):
             if not self._is_accepted(policy, finding, name):
                 yield self._breach(policy, finding, name, of.id, mask)
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from decimal import Decimal
+from math import isfinite
+from typing import Any, Final, TypeAlias
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
 from svctoolkit.policies.arrivals import Arrival, Sent
-from svctoolkit.policies.paths import first_values, has_value, near_paths, values_at, without_indexes
+from svctoolkit.policies.paths import has_value, near_paths, values_at, values_by_request, without_indexes
 from svctoolkit.policies.shares import share
+
+#: The values of each request of an event at one destination, with their path.
+Requests: TypeAlias = Sequence[tuple[str, Sequence[Json]]]
+_EXACT: Final = 2.0**53  # floats represent integers up to here
+_AMOUNT = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE]-\d{1,3})?", re.ASCII)
 
 
 def make(options: Json) -> ScreenedCheck:
@@ -28,8 +36,8 @@ def make(options: Json) -> ScreenedCheck:
             return
         if on is not None and not has_value(Arrival("", [event]), on):
             return
-        found = [(arrival.destination, *first_values(arrival, steps)) for arrival, steps in wanted]
-        if any(value is not None for _, _, values in found for value in values):
+        found = [(arrival.destination, values_by_request(arrival, steps)) for arrival, steps in wanted]
+        if any(value is not None for _, requests in found for _, values in requests for value in values):
             yield from _differences(found, tolerance)
 
     def screen(_events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
@@ -89,41 +97,82 @@ def _are_alike_numbers(scalars: Sequence[bytes], tolerance: float) -> bool:
         first, *others = map(float, scalars)
     except ValueError:  # a text, or nothing was found
         return False
-    return all(_is_close(first, other, tolerance) for other in others)
+    return abs(first) < _EXACT and all(_is_close(first, other, tolerance) for other in others)
 
 
-def _differences(found: Sequence[tuple[str, str, Sequence[Json]]], tolerance: float) -> Iterator[Finding]:
-    (first, steps, wanted), *others = found
-    for destination, path, values in others:
-        if len(values) != len(wanted) and values and wanted:
-            yield Finding(destination, path, f"{_count(values)}, but {first} {_count(wanted)}")
-            continue
-        for one, other in zip(wanted or [None], values or [None], strict=False):
-            if not _alike(one, other, tolerance):
-                has = f"no {steps}" if one is None else _text(one)
-                yield Finding(destination, path, f"is {_text(other)}, but {first} has {has}", other)
-                break
+def _differences(found: Sequence[tuple[str, Requests]], tolerance: float) -> Iterator[Finding]:
+    """Yield how values differ from those at the first destination, request by request.
+
+    With another number of requests, each must have the values of one of the others.
+    """
+    (first, wanted), *others = found
+    for destination, requests in others:
+        if len(requests) == len(wanted):
+            differing = (
+                _difference(*pair, first, destination, tolerance) for pair in zip(wanted, requests, strict=True)
+            )
+        else:
+            differing = _unmatched(wanted, requests, first, destination, tolerance)
+        yield from (finding for finding in differing if finding is not None)
+
+
+def _unmatched(
+    wanted: Requests, requests: Requests, first: str, destination: str, tolerance: float
+) -> Iterator[Finding | None]:
+    """Yield how requests differ from the first of the others if they agree with none of them."""
+    for request in requests:
+        if not any(_difference(other, request, first, destination, tolerance) is None for other in wanted):
+            yield _difference(wanted[0], request, first, destination, tolerance)
+    for other in wanted:
+        if not any(_difference(other, request, first, destination, tolerance) is None for request in requests):
+            yield _difference(other, requests[0], first, destination, tolerance)
+
+
+def _difference(
+    wanted: tuple[str, Sequence[Json]],
+    request: tuple[str, Sequence[Json]],
+    first: str,
+    destination: str,
+    tolerance: float,
+) -> Finding | None:
+    """Return how the values of one request differ from those of a request to the first destination, if they do."""
+    (steps, expected), (path, values) = wanted, request
+    if len(values) != len(expected) and values and expected:
+        return Finding(destination, path, f"{_count(values)}, but {first} {_count(expected)}")
+    for one, other in zip(expected or [None], values or [None], strict=False):
+        if not _alike(one, other, tolerance):
+            has = f"no {steps}" if one is None else _text(one)
+            return Finding(destination, path, f"is {_text(other)}, but {first} has {has}", other)
+    return None
 
 
 def _alike(one: Any, other: Any, tolerance: float) -> bool:
+    """Return whether two values are the same. Identifiers are texts; the tolerance is for amounts only.
+
+    A whole number in a text may be an identifier: it must be exactly the number at the other destination.
+    """
+    if isinstance(one, bool) or isinstance(other, bool) or (isinstance(one, str) and isinstance(other, str)):
+        return type(one) is type(other) and bool(one == other)
     first, second = _number(one), _number(other)
     if first is None or second is None:
         return bool(one == other)
-    return _is_close(first, second, tolerance)
+    is_whole = first == first.to_integral_value() and second == second.to_integral_value()
+    if max(abs(first), abs(second)) >= _EXACT or (is_whole and (isinstance(one, str) or isinstance(other, str))):
+        return first == second
+    return _is_close(float(first), float(second), tolerance)
 
 
 def _is_close(first: float, second: float, tolerance: float) -> bool:
     return abs(first - second) <= tolerance * max(abs(first), abs(second))
 
 
-def _number(value: Any) -> float | None:
-    """Return a number, also one that is written as text: forms have only texts."""
-    if isinstance(value, bool):
-        return None
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
+def _number(value: Any) -> Decimal | None:
+    """Return a number, also one that is written as text: forms have only texts. `007` and `1e5` are identifiers."""
+    if isinstance(value, float):
+        return Decimal(value) if isfinite(value) else None
+    if isinstance(value, int):
+        return Decimal(value)
+    return Decimal(value) if isinstance(value, str) and _AMOUNT.fullmatch(value) else None
 
 
 def _text(value: Any) -> str:

@@ -9,7 +9,7 @@ from svctoolkit.events import EVENT_TYPES, Event
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, Proof, Reach, ScreenedCheck, Whole
 from svctoolkit.policies.arrivals import Arrival, Sent
-from svctoolkit.policies.paths import has_value, without_indexes
+from svctoolkit.policies.paths import all_have_value, without_indexes
 from svctoolkit.policies.scalars import is_nothing
 
 
@@ -37,15 +37,17 @@ def make(options: Json) -> ScreenedCheck:
             return
         for arrival in arrivals:
             for steps in at.get(arrival.destination, ()):
-                if not has_value(arrival, steps):
+                if not all_have_value(arrival, steps):
                     yield Finding(arrival.destination, steps, "is missing")
 
     def screen(events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
         for key, places in at.items():
             for steps in places if key in sent else ():
                 # The values first: nearly all are there, and to ask for the name of each event takes longer.
+                several = sent[key].same_endpoints
                 for position, scalar in enumerate(sent[key].scalars(steps)):
-                    if (not scalar or is_nothing(scalar)) and is_meant(events[position]):
+                    is_open = not scalar or is_nothing(scalar) or position in several
+                    if is_open and is_meant(events[position]):
                         yield position
 
     def early(key: str, sent: Sent) -> None:
