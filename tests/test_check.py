@@ -152,6 +152,16 @@ def test_mistakes_below_keys_that_are_numbers_have_places(
     assert said in capsys.readouterr().err
 
 
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, wanted: list[str]) -> None:
+    """Put metadata of svctoolkit with these requirements before that of the installed one."""
+    metadata_folder = folder / "svctoolkit-0.1.0.dist-info"
+    metadata_folder.mkdir()
+    requires = "".join(f"Requires-Dist: {line}\n" for line in wanted)
+    text = f"Metadata-Version: 2.4\nName: svctoolkit\n{requires}\nRequires-Dist: of-the-description\n"
+    (metadata_folder / "METADATA").write_text(text)
+    monkeypatch.syspath_prepend(folder)
+
+
 def test_doctor_finds_nothing_missing_where_the_tests_run(capsys: pytest.CaptureFixture[str]) -> None:
     """Versions, optional groups, code in both languages, and the store."""
     code = main(["doctor", "--trust-code"])
@@ -163,11 +173,11 @@ def test_doctor_finds_nothing_missing_where_the_tests_run(capsys: pytest.Capture
 
 
 def test_doctor_names_what_is_missing_and_too_old(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An essential package fails it, an optional one is a note with the command that installs it."""
     wanted = ["msgspec>=99", "nowhere-to-be-found>=1", "httpx>=0.1", "duckdb>=9999; extra == 'warehouse'"]
-    monkeypatch.setattr(metadata, "requires", lambda _name: wanted)
+    install(tmp_path, monkeypatch, wanted)
 
     code = main(["doctor", "--trust-code"])
 
@@ -180,12 +190,12 @@ def test_doctor_names_what_is_missing_and_too_old(
 
 
 def test_the_version_shows_which_extras_are_installed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As text, with the command that installs a missing one, and as data; those for development are left out."""
     wanted = ["msgspec>=0.19", "pytest>=8; extra == 'pytest'", "nowhere-to-be-found>=1; extra == 'lost'"]
     wanted.append("ruff>=0.8; extra == 'test'")
-    monkeypatch.setattr(metadata, "requires", lambda _name: wanted)
+    install(tmp_path, monkeypatch, wanted)
 
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.splitlines() == [

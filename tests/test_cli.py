@@ -163,9 +163,11 @@ def test_examples_are_valid_command_lines(name: str) -> None:
 
 
 def test_help_starts_fast(tmp_path: Path) -> None:
-    """`--version` and `--help` load no third-party package."""
+    """`--version` and `--help` load no third-party package, and `--version` does not read each package's metadata."""
     code = (
-        "import sys; from svctoolkit.cli import main; main(['--version']); main(['--help']); main(['test', '--help']);"
+        "import sys; from svctoolkit.cli import main; main(['--version']);"
+        "assert not {'importlib.metadata', 'argparse', 'dataclasses'} & set(sys.modules);"
+        "main(['--help']); main(['test', '--help']);"
         "heavy = {'msgspec', 'httpx', 'starlette', 'yaml', 'pandas', 'jsonschema_rs'} & set(sys.modules);"
         "print(sorted(heavy), file=sys.stderr)"
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple
 
-from svctoolkit.registry import Registry
+if TYPE_CHECKING:
+    import argparse
+
+    from svctoolkit.registry import Registry
 
 
 class Exit(IntEnum):
@@ -25,8 +27,7 @@ def _no_arguments(_parser: argparse.ArgumentParser) -> None:
     pass
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One command of `svctoolkit`.
 
     - `help`: one line for the list of commands, no full stop

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
 import sys
-import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from svctoolkit import __version__
-from svctoolkit.cli import _parser, _terminal
+from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import (
     ConfigError,
@@ -69,6 +66,8 @@ def _run(arguments: Sequence[str]) -> int:
         return _version(rest)
     if name.startswith("-"):
         raise UsageError(f"unknown option {name} before the command.{did_you_mean(name, ['--help', '--version'])}")
+    from svctoolkit.cli import _parser
+
     command = COMMANDS[name]
     if command.commands is not None and rest and not rest[0].startswith("-"):
         name, command, rest = f"{name} {rest[0]}", command.commands[rest[0]], rest[1:]
@@ -118,6 +117,9 @@ def _version(arguments: Sequence[str]) -> int:
     extras = {name: packages for name, packages in sorted(_extras.requirements().items()) if name}
     missing = {name: [item.problem for item in packages if item.problem] for name, packages in extras.items()}
     if arguments:
+        import json
+        import platform
+
         data = {
             "svctoolkit": __version__,
             "python": platform.python_version(),
@@ -159,6 +161,10 @@ class _WarningPrinter:
 
 
 def _help() -> str:
+    import textwrap
+
+    from svctoolkit.cli import _parser
+
     names = COMMANDS.names()
     longest = max(map(len, names))
     indent = " " * (longest + 4)

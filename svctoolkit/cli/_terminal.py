@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TextIO
@@ -41,6 +39,8 @@ def style(text: str, *styles: str) -> str:
 
 def width() -> int:
     """The columns of the terminal (or COLUMNS); 80 without a terminal."""
+    import shutil  # 2 ms, and a short answer needs no width
+
     return max(40, shutil.get_terminal_size().columns)
 
 
@@ -68,6 +68,9 @@ def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[st
 
 def program() -> str:
     """The command that runs this program: its name, or its path if it is not on the PATH."""
+    import shlex
+    import shutil
+
     started = sys.argv[0] if sys.argv else ""
     if os.path.basename(started) != "svctoolkit" or shutil.which("svctoolkit"):
         return "svctoolkit"
@@ -81,6 +84,8 @@ def enter(folder: str) -> str:
 
 def word(text: str) -> str:
     """Return a path as one word of a command line, to be copied."""
+    import shlex
+
     if os.name == "posix":
         return shlex.quote(text)
     return f'"{text}"' if " " in text else text

@@ -7,7 +7,6 @@ import platform
 import sys
 import textwrap
 from collections.abc import Iterator
-from importlib import metadata
 from typing import Literal, NamedTuple
 
 from svctoolkit import __version__
@@ -47,8 +46,7 @@ def _run(_args: argparse.Namespace) -> int:
 
 def _python() -> Iterator[Finding]:
     yield Finding("ok", "svctoolkit", __version__)
-    wanted = str(metadata.metadata(_extras.PACKAGE)["Requires-Python"]) if _extras.is_installed(_extras.PACKAGE) else ""
-    least = _extras.lowest(wanted)
+    least = _extras.least_python()
     text = f"{platform.python_version()} ({sys.executable})"
     if sys.version_info[: len(least)] < least:
         yield Finding("missing", "Python", f"{text}; {'.'.join(map(str, least))} or newer is required")
