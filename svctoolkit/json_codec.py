@@ -17,6 +17,24 @@ _ENCODE_SORTED: Final = msgspec.json.Encoder(order="sorted").encode
 _DECODE: Final = msgspec.json.Decoder().decode
 
 
+def is_json(data: bytes) -> bool:
+    """Return whether bytes are JSON, also with `NaN` or halves of surrogate pairs. Too deep JSON counts.
+
+    >>> is_json(b'{"type": "track"}'), is_json(b'{"type": "tra')
+    (True, False)
+    """
+    try:
+        _DECODE(data)
+    except (msgspec.DecodeError, RecursionError):
+        try:
+            json.loads(data)
+        except ValueError:
+            return False
+        except RecursionError:
+            return True
+    return True
+
+
 # Any: JSON, also with structs in it
 def encode(value: Any) -> bytes:
     r"""Return a value as compact JSON. NaN and infinities become null, as in JavaScript.

@@ -45,6 +45,20 @@ def workspace_at(revision: str, file: Path) -> Workspace:
     return workspace
 
 
+def changed_files(revision: str, folder: Path) -> list[str]:
+    """The files in a folder that differ from those of a git revision, by their paths in the folder."""
+    names = _git(folder, revision, "diff", "--name-only", "--relative", "--end-of-options", revision, "--", ".")
+    return names.decode("utf-8", "replace").splitlines()
+
+
+def text_at(revision: str, file: Path) -> str | None:
+    """The text of a file as of a git revision; None if the revision does not have it."""
+    try:
+        return _git(file.parent, revision, "show", "--end-of-options", f"{revision}:./{file.name}").decode("utf-8")
+    except (UsageError, UnicodeDecodeError):
+        return None
+
+
 @contextmanager
 def _own_paths(checkout: Path, folder: Path, revision: str) -> Iterator[None]:
     """Report problems of files in the checkout under the paths of the same files in the user's folder."""

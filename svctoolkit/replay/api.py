@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.policies import Policies
 from svctoolkit.policies.tables import Tables
 from svctoolkit.releases import check_releases
-from svctoolkit.replay.edits import attribute, edits_between, explain_missing, trace_breaches
+from svctoolkit.replay.edits import Edit, attribute, edits_between, explain_missing, other_edits, trace_breaches
 from svctoolkit.replay.engine import pool
 from svctoolkit.replay.engine.cluster import is_collection
 from svctoolkit.replay.engine.cluster import pool as cluster_pool
@@ -42,6 +42,7 @@ from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.record import Chunk, digest_of
 from svctoolkit.replay.requests import count_requests
 from svctoolkit.replay.results.again import Again
+from svctoolkit.replay.results.base import Unreached
 from svctoolkit.replay.results.contrasts import contrast_groups, contrast_places
 from svctoolkit.replay.results.members import Reader
 from svctoolkit.replay.results.results import Comparison, Replayed
@@ -244,7 +245,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "expired": job.expired,
         "accepted": job.accepted,
         "policies": policies,
-        "edited": _edited(job),
+        **_edited(job),
         "unchecked": unchecked,
         "simulates": any(simulated.values()),
         "source_rules": () if job.source else sources_with_rules(sides),
@@ -253,11 +254,34 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
     }
 
 
-def _edited(job: Job) -> Sequence[str] | None:
-    """Return the edits between the sides of a comparison that can concern its destinations."""
+# Any: members of a result
+def _edited(job: Job) -> dict[str, Any]:
+    """Return the edits between the sides of a comparison, and those of destinations to which no event goes."""
     if len(job.sides) < 2:
-        return None
-    return [edit.what for edit in edits_between(*job.sides) if any(map(edit.concerns, job.destinations))]
+        return {"edited": None}
+    edits = edits_between(*job.sides)
+    reached = [edit.what for edit in edits if any(map(edit.concerns, job.destinations))]
+    beyond = [edit for edit in edits if not any(map(edit.concerns, job.destinations))]
+    return {
+        "edited": [*reached, *other_edits(*job.sides)],
+        "unreached": Unreached([_where(edit) for edit in beyond], job.source, _sources_of(beyond, job.sides[-1])),
+    }
+
+
+def _where(edit: Edit) -> str:
+    """Return an edit with its destinations: `setting webhookMethod of slack`."""
+    names = [key for key in sorted(edit.destinations) if key not in edit.what.split()]
+    return f"{edit.what} of {', '.join(names)}" if names else edit.what
+
+
+def _sources_of(edits: Iterable[Edit], workspace: Workspace) -> list[str]:
+    """Return the sources that are connected to a destination that one of the edits can concern."""
+    keys = {key for edit in edits for key in edit.destinations}
+    return [
+        source.key
+        for source in workspace.sources.values()
+        if any(destination.key in keys for destination in workspace.destinations_of(source))
+    ]
 
 
 # Any: members of a result

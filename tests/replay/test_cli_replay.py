@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -72,6 +73,60 @@ def test_releases_are_marked_on_the_page(project: Path, capsys: pytest.CaptureFi
         assert says in capsys.readouterr().err
 
 
+TWO_SOURCES = """
+workspace: shop
+sources: {web: {destinations: [hook]}, api: {destinations: [slack]}}
+destinations:
+  hook: {type: WEBHOOK, config: {webhookUrl: "https://hook.example/in"}}
+  slack: {type: WEBHOOK, config: {webhookUrl: "https://slack.example/in", webhookMethod: POST}}
+policies: [{agree: {values: [hook.a, slack.a], tolerance: 1%}}]
+"""
+REACHED = "no event shows a difference, although these were edited: "
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("POST", "PUT", "edited, but not reached from web: setting webhookMethod of slack; try --source api"),
+        ("tolerance: 1%", "tolerance: 99%", f"{REACHED}policy agree"),
+        ("policies: [{agree: {values: [hook.a, slack.a], tolerance: 1%}}]", "", f"{REACHED}removed policy agree"),
+        ("workspace: shop", "workspace: shop\nreleases: {two: 2026-05-01}", f"{REACHED}releases of the workspace"),
+        ("", "", "both sides are the same: no code, setting, connection, tracking plan or policy was edited"),
+    ],
+)
+def test_what_was_edited_without_an_effect_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    """Also where no event of the source goes, and policies: only the last one is safe."""
+    for name, text in (("before", TWO_SOURCES), ("after", TWO_SOURCES.replace(old, new) if old else TWO_SOURCES)):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    ndjson(tmp_path / "e.ndjson", orders(2))
+    sides = ["--before", str(tmp_path / "before.yaml"), "--after", str(tmp_path / "after.yaml"), "--source", "web"]
+
+    assert main(["replay", str(tmp_path / "e.ndjson"), *sides]) == 0
+    out = capsys.readouterr().out
+    assert said in out
+    assert ("both sides are the same" in out) == (not old)
+
+
+@pytest.mark.slow
+def test_a_comparison_with_a_revision_names_other_edited_files(
+    committed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Policies of a file are edits, too: a weaker one lets breaches pass."""
+    git = partial(subprocess.run, cwd=committed, check=True, capture_output=True)
+    policies = committed / "policies.yaml"
+    policies.write_text("policies:\n- hosts: [hook.example]\n")
+    git(["git", "add", "."])
+    git(["git", "-c", "user.name=t", "-c", "user.email=t@t.example", "commit", "-qm", "policies"])
+    policies.write_text("policies:\n- hosts: ['*.example']\n")
+
+    assert main(["replay", "events.ndjson", "--before", "HEAD"]) == 0
+    assert "policy of the workspace was edited, but these files were: policies.yaml" in capsys.readouterr().out
+    assert main(["replay", "events.ndjson", "--before", "HEAD", "--policies", "policies.yaml"]) == 0
+    assert "no event shows a difference, although these were edited: policy hosts" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_a_change_is_compared_with_the_committed_version(committed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`--before HEAD` is the workspace of the last commit with its files; `--fail-on` turns it into a check."""
@@ -106,7 +161,7 @@ def test_two_paths_need_no_workspace_in_the_current_folder(
     monkeypatch.chdir(project.parent)
     code = main(["replay", "shop/events.ndjson", "--before", "shop", "--after", "shop/workspace.yaml"])
 
-    same = "both sides are the same: no code, setting, connection or tracking plan was edited"
+    same = "both sides are the same: no code, setting, connection, tracking plan or policy was edited"
     assert (code, capsys.readouterr().out) == (0, f"5 events, 1 destination: 5 same\n{same}\n")
 
 

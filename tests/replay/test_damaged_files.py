@@ -81,6 +81,39 @@ def test_a_damaged_file_fails_with_its_place(
         assert "the file is damaged" in text, command
 
 
+CSV = "type,event,userId,properties.total\n" + "".join(f"track,Order,u{n},{n}\n" for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("cut.ndjson", EVENTS + EVENTS[:30]), ("cut.csv", CSV.encode() + b"track,Or")]
+)
+def test_a_file_that_ends_within_a_record_is_truncated(
+    name: str, content: bytes, run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A download that broke off: every command that reads events fails, whatever its conditions."""
+    Path(name).write_bytes(content)
+    for command in (*COMMANDS, "replay FILE --workspace after.yaml --fail-on failed>100 --workers 2"):
+        capsys.readouterr()
+        code, said = run(command.replace("FILE", name)), capsys.readouterr()
+
+        assert code in {1, 4}, command
+        assert f"{name}:{content.count(10) + 1}" in said.out + said.err, command
+        assert "the file ends within a record: it is truncated" in said.out + said.err, command
+
+
+def test_a_recording_of_a_truncated_file_is_refused(
+    run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A complete last line needs no end, and other lines that are not JSON are only skipped."""
+    Path("cut.ndjson").write_bytes(EVENTS[:HALF] + EVENTS[:30])
+    Path("whole.ndjson").write_bytes(b"no event\n" + EVENTS[:HALF].rstrip(b"\n"))
+
+    assert run("record cut.ndjson --workspace after.yaml --source web -o a.suite.yaml") == 4
+    assert "the file ends within a record: it is truncated" in capsys.readouterr().err
+    assert run("record whole.ndjson --workspace after.yaml --source web -o a.suite.yaml") == 0
+    assert run("replay whole.ndjson --workspace after.yaml --fail-on failed") == 0
+
+
 @pytest.mark.parametrize("intact", [WHOLE, MEMBERS, WHOLE + bytes(512)])
 def test_several_members_and_padding_with_zeros_are_intact(intact: bytes, run: Callable[[str], int]) -> None:
     """Exports are often concatenated, and tapes and object stores pad with zeros (RFC 1952, gzip's manual)."""

@@ -69,7 +69,7 @@ def test_a_comparison_without_differences_says_what_was_edited() -> None:
     same = compare(orders(5), shop(), shop())
     harmless = compare(orders(5), shop(), shop(DROP.replace("< 2", "< 1.5")))
 
-    assert "both sides are the same: no code, setting, connection or tracking plan was edited" in repr(same)
+    assert "both sides are the same: no code, setting, connection, tracking plan or policy was edited" in repr(same)
     assert "no event shows a difference, although these were edited: clean.js:1" in repr(harmless)
     assert (same.to_dict()["edited"], harmless.to_dict()["edited"]) == ([], ["clean.js:1"])
     for report in ("markdown", "html"):

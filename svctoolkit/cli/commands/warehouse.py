@@ -83,7 +83,7 @@ def _run(args: argparse.Namespace) -> int:
     breaches = _breaches(args.fail_on, clauses, warehouses) if args.fail_on else []
     for breach in breaches:
         _terminal.err(_terminal.plain(breach))
-    damaged = _inputs.report_unread(result.unread)
+    damaged = _inputs.report_rejects([*(r for r in result.rejects if not r.rest_unread), *result.unread])
     return Exit.FAILED if breaches else Exit.USAGE if damaged else Exit.OK
 
 

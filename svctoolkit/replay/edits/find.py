@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Final
 
+from svctoolkit.json_types import Json
 from svctoolkit.plans import Plan, Rule
 from svctoolkit.replay.edits import code
 from svctoolkit.replay.edits.code import Hunk
@@ -22,7 +23,9 @@ _SECTIONS: Final = {
     "tracking_plans": "tracking plan",
     "accounts": "account",
 }
-_WHOLE: Final = ("name", "credentials", "delivery", "warehouses", "limits", "simulate")
+_WHOLE: Final = ("name", "credentials", "delivery", "data_plane", "warehouses", "limits", "simulate")
+#: Members of policies that are not their kind.
+_OF_ALL_POLICIES: Final = ("name", "severity", "owner", "accepted")
 _FREE: Final = ("key", "file", "runnable", "write_key", "forward", "version_id", "code_version")
 _NAMED: Final = 4  # hunks of one text that are named one by one
 _ABSENT: Final = object()
@@ -31,6 +34,40 @@ _ABSENT: Final = object()
 def edits_between(before: Workspace, after: Workspace) -> list[Edit]:
     """Return the edits that turn `before` into `after`, as far as they can matter to events."""
     return list(_edits(before, after))
+
+
+def policy_edits(before: Sequence[Mapping[str, Json]], after: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Return the policies that differ, as shown to users: `policy agree`. A weaker one hides breaches."""
+    was, now = _by_name(before), _by_name(after)
+    return [
+        f"{'' if name in was and name in now else 'removed ' if name in was else 'new '}policy {name}"
+        for name in dict.fromkeys([*was, *now])
+        if was.get(name) != now.get(name)
+    ]
+
+
+def _by_name(policies: Sequence[Mapping[str, Json]]) -> dict[str, Mapping[str, Json]]:
+    """Return policies by their names; those without one by their kinds, with a number for further ones."""
+    found: dict[str, Mapping[str, Json]] = {}
+    for policy in policies:
+        kind = next((name for name in policy if name not in _OF_ALL_POLICIES), "")
+        name = str(policy.get("name") or kind)
+        number = sum(known == name or known.startswith(f"{name} ") for known in found)
+        found[f"{name} {number + 1}" if name in found else name] = policy
+    return found
+
+
+def other_edits(before: Workspace, after: Workspace) -> list[str]:
+    """Return the edits that no event can show, as shown to users: policies, faults, write keys and the like."""
+    found = policy_edits(before.policies, after.policies)
+    named = {*_SECTIONS, *_WHOLE, "policies", "folder"}
+    for name in (each.name for each in fields(after) if each.compare and each.init and each.name not in named):
+        if reveal(getattr(before, name)) != reveal(getattr(after, name)):
+            found.append(f"{name} of the workspace")
+    for key in before.sources.keys() & after.sources.keys():
+        if reveal(before.sources[key].write_key) != reveal(after.sources[key].write_key):
+            found.append(f"write key of source {key}")
+    return found
 
 
 def _edits(before: Workspace, after: Workspace) -> Iterator[Edit]:

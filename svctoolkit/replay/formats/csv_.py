@@ -10,35 +10,52 @@ from typing import Any
 from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile
-from svctoolkit.replay.records.record import PIECE_BYTES, PIECE_RECORDS, Lines, Piece, Record, Reject, begin, place
+from svctoolkit.replay.records.record import (
+    PIECE_BYTES,
+    PIECE_RECORDS,
+    TRUNCATED,
+    Lines,
+    Piece,
+    Record,
+    Reject,
+    begin,
+    place,
+)
 
 _STEP = 1 << 18
 _LONGEST = 16 << 20
 _NUL_IN_HEADER = "a NUL byte in the header"
 
 
-def _lines(file: InputFile) -> Iterator[str]:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
-    rest = ""
-    while data := file.read(_STEP):
-        lines = (rest + decoder.decode(data)).split("\n")
-        rest = lines.pop()
-        yield from (f"{line}\n" for line in lines)
-    if rest:
-        yield rest
-    yield "\n"  # an empty row at the end, unless a quote is still open: see `split`
+class _Lines:
+    """The lines of a file. `has_end` is false after a last line that does not end with a line break."""
+
+    def __init__(self, file: InputFile) -> None:
+        self._file, self.has_end = file, True
+
+    def __iter__(self) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        rest = ""
+        while data := self._file.read(_STEP):
+            lines = (rest + decoder.decode(data)).split("\n")
+            rest = lines.pop()
+            yield from (f"{line}\n" for line in lines)
+        if rest:
+            self.has_end = False
+            yield rest
+        yield "\n"  # an empty row at the end, unless a quote is still open: see `split`
 
 
 # Any: the csv module's reader
-def _reader(file: InputFile) -> Any:
+def _reader(file: InputFile, lines: _Lines) -> Any:
     csv.field_size_limit(_LONGEST)
-    return csv.reader(_lines(file), delimiter="\t" if ".tsv" in file.name.lower() else ",")
+    return csv.reader(lines, delimiter="\t" if ".tsv" in file.name.lower() else ",")
 
 
 def header(file: InputFile) -> list[str]:
     """Return the names in the first line, or an empty list if the file is not CSV."""
     try:
-        return [name.strip() for name in next(_reader(file), [])]
+        return [name.strip() for name in next(_reader(file, _Lines(file)), [])]
     except csv.Error:
         return []
 
@@ -46,9 +63,11 @@ def header(file: InputFile) -> list[str]:
 def split(file: InputFile) -> Iterator[Piece | Reject]:
     """Yield rows with the number of their first line. The first error of the csv module ends the file.
 
-    So does a quote that is never closed, because all rows after it are in its value, and a NUL byte in the header.
+    So does a quote that is never closed, because all rows after it are in its value, a NUL byte in the header, and a
+    last row without an end that has too few fields: the file is truncated.
     """
-    reader = _reader(file)
+    lines = _Lines(file)
+    reader = _reader(file, lines)
     names: list[str] = []
     rows: list[tuple[int, list[str]]] = []
     size = 0
@@ -73,12 +92,14 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
         reason = f"invalid CSV: {error}; the rest of the file is not read"
         yield Reject(place(file.name, line), reason, rest_unread=True)
         return
-    if row and rows:
-        rows.pop()
+    is_open, is_cut = bool(row), False
+    if rows and (is_open or (is_cut := not (lines.has_end or file.damage) and len(rows[-1][1]) < len(names))):
+        start, _ = rows.pop()
     if rows:
         yield Piece(rows[0][0], (names, rows))
-    if row:
-        yield Reject(place(file.name, start), "invalid CSV: a quote is opened and never closed", rest_unread=True)
+    if is_open or is_cut:
+        reason = "invalid CSV: a quote is opened and never closed" if is_open else TRUNCATED
+        yield Reject(place(file.name, start), reason, rest_unread=True)
 
 
 def _has_nul(row: list[str]) -> bool:

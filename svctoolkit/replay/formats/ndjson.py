@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from svctoolkit.json_codec import is_json
 from svctoolkit.replay.formats._contract import Format
 from svctoolkit.replay.records.columns import Columns
 from svctoolkit.replay.records.files import InputFile
-from svctoolkit.replay.records.record import PIECE_BYTES, Lines, Piece, Record, Reject, begin, place
+from svctoolkit.replay.records.record import (
+    PIECE_BYTES,
+    TRUNCATED,
+    Lines,
+    Piece,
+    Record,
+    Reject,
+    begin,
+    place,
+)
 
 _LONGEST = 16 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
 def split(file: InputFile) -> Iterator[Piece | Reject]:
-    """Yield whole lines. A line of more than 16 MB is rejected without keeping it in memory."""
+    """Yield whole lines. A line of more than 16 MB is rejected without keeping it in memory.
+
+    The file is truncated if its last line has no end and is not JSON.
+    """
     line, rest = 1, b""
     while block := file.read(PIECE_BYTES):
         rest += block
@@ -28,7 +41,10 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
             rest = _next_line(file)
             line += 1
     if rest.strip():
-        yield Piece(line, rest)
+        if not file.damage and not is_json(rest.removeprefix(_BOM) if line == 1 else rest):
+            yield Reject(place(file.name, line), TRUNCATED, begin(rest), rest_unread=True)
+        else:
+            yield Piece(line, rest)
 
 
 def _next_line(file: InputFile) -> bytes:

@@ -17,6 +17,7 @@ from svctoolkit.replay.records.json_text import decode
 PIECE_BYTES = 4 << 20
 PIECE_RECORDS = 2000
 _SHOWN = 200
+TRUNCATED = "the file ends within a record: it is truncated"
 _TIMES = ("receivedAt", "timestamp", "originalTimestamp")
 _DAY = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d)")
 #: The lines or rows of a piece to read, or None for all.

@@ -36,6 +36,7 @@ def as_json(result: Json) -> dict[str, Json]:
         "expired": plain(result.expired),
         "policies": plain(result.tally.policies),
         "edited": None if result.edited is None else list(result.edited),
+        "unreached": list(result.unreached.edits),
         "unchecked": list(result.unchecked),
         "exceeded": [{"entry": str(of.entry), "events": of.events, "of": of.total} for of in result.exceeded],
         "rejects": plain(result.rejects),

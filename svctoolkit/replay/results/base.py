@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError
@@ -37,6 +37,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+class Unreached(NamedTuple):
+    """Edits of destinations to which no event of a comparison goes, its source, and the sources that reach them."""
+
+    edits: Sequence[str] = ()
+    source: str = ""
+    others: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        where = f"from {self.source}" if self.source else "by these destinations"
+        advice = f"; try --source {self.others[0]}" if self.others else ""
+        return f"edited, but not reached {where}: {', '.join(self.edits)}{advice}"
+
+
 @dataclass(slots=True, repr=False)
 class BaseResult(Displayed, PageOut, ArrowOut):
     """What a replay and a comparison of two both return.
@@ -53,7 +66,9 @@ class BaseResult(Displayed, PageOut, ArrowOut):
     - `unread`: the places from which on a file could not be read, for example because it is truncated
     - `source_rules`: sources whose tracking plans (or being disabled) matter, if none was chosen; `sourceless` counts
       the events that they were not applied to
-    - `edited`: the edits between the two workspaces of a comparison that can concern its destinations
+    - `edited`: the edits between the two workspaces of a comparison that can concern its destinations, or its policies
+    - `unreached`: the edits of other destinations. `changed_files`: files of the project that differ from those of the
+      revision that the command line compared with, if they are known
     - `simulates`: whether a destination is simulated, so that it is known what it loses
     - `unchecked`: what policies could not decide, such as a first day without an earlier one
     - `out`: the folder with the rows as Parquet, if any; `verdict`: what `breaches` returned, for reports
@@ -81,6 +96,8 @@ class BaseResult(Displayed, PageOut, ArrowOut):
     accepted: Sequence[Accepted] = ()
     policies: Policies = field(default_factory=lambda: Policies.of([]))
     edited: Sequence[str] | None = None
+    unreached: Unreached = field(default_factory=Unreached)
+    changed_files: Sequence[str] = ()
     simulates: bool = True
     unchecked: Sequence[str] = ()
     verdict: Sequence[Breach] | None = None

@@ -85,12 +85,19 @@ def head(result: BaseResult) -> str:
     return f"{of}: {count_words(totals)}{lost}" if totals else of
 
 
-def _without_difference(edited: Sequence[str]) -> str:
-    """Return what a comparison without any difference shows: that nothing was edited, or that no event needs it."""
-    if not edited:
-        return "both sides are the same: no code, setting, connection or tracking plan was edited"
-    more = f" and {len(edited) - _MOST_EDITS} more" if len(edited) > _MOST_EDITS else ""
-    return f"no event shows a difference, although these were edited: {', '.join(edited[:_MOST_EDITS])}{more}"
+def _without_difference(result: BaseResult, edited: Sequence[str]) -> Iterator[str]:
+    """Yield what a comparison without any difference shows: that nothing was edited, or that no event needs it."""
+    if edited:
+        yield f"no event shows a difference, although these were edited: {_first(edited)}"
+    elif not result.unreached.edits:
+        files = f" of the workspace was edited, but these files were: {_first(result.changed_files)}"
+        nothing = "both sides are the same: no code, setting, connection, tracking plan or policy"
+        yield nothing + (files if result.changed_files else " was edited")
+
+
+def _first(edits: Sequence[str]) -> str:
+    more = f" and {len(edits) - _MOST_EDITS} more" if len(edits) > _MOST_EDITS else ""
+    return f"{', '.join(edits[:_MOST_EDITS])}{more}"
 
 
 def notes(result: BaseResult) -> Iterator[str]:
@@ -109,7 +116,9 @@ def notes(result: BaseResult) -> Iterator[str]:
         for path, count in sorted(patterns.items(), key=lambda item: -item[1])[:5]:
             yield f"{destination}: {path} is not compared ({count:,} events differ there)"
     if result.edited is not None and not result.groups and result.complete:
-        yield _without_difference(result.edited)
+        yield from _without_difference(result, result.edited)
+    if result.unreached.edits:
+        yield str(result.unreached)
     if result.sourceless:
         yield source_text(result.sourceless, result.source_rules)
     yield from result.unchecked

@@ -58,7 +58,8 @@ class ReceivedEvent(NamedTuple):
 def read_events(path: Path, bad: list[Problem]) -> list[ReceivedEvent]:
     """Return the events in an NDJSON file: one per line, or a batch, or records of `/inspect/events`.
 
-    Other lines are skipped and listed in `bad`. Raises `ConfigError` if the file has no events, or is compressed.
+    Other lines are skipped and listed in `bad`. Raises `ConfigError` if the file has no events, is compressed, or is
+    truncated: its last line has no end and is not JSON.
     """
     events_read: list[ReceivedEvent] = []
     name = yamlfile.display_name(path)

@@ -149,14 +149,22 @@ def load_file(path: Path) -> Json:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Json | Problem]]:
-    """Yield the lines of an NDJSON file that are not empty: their numbers, and the value of each or what is wrong."""
+    """Yield the lines of an NDJSON file that are not empty: their numbers, and the value of each or what is wrong.
+
+    Raises `ConfigError` for a truncated file, whose last line has no end and is not JSON.
+    """
     name = yamlfile.display_name(path)
     # JSON may contain characters at which `splitlines` would end a line, such as U+2028.
-    for number, line in enumerate(yamlfile.load_text(path).split("\n"), 1):
+    lines = yamlfile.load_text(path).split("\n")
+    for number, line in enumerate(lines, 1):
         if line.strip():
             try:
                 value = json.loads(line)
             except ValueError as error:
+                if number == len(lines):
+                    raise ConfigError(
+                        "the file ends within a record: it is truncated", where=f"{name}:{number}"
+                    ) from None
                 value = Problem("not JSON", f"{name}:{number}:{getattr(error, 'colno', 1)}")
             except RecursionError:
                 value = Problem("nested too deeply", f"{name}:{number}:1")

@@ -213,7 +213,26 @@ def _result(args: argparse.Namespace) -> Replayed | Comparison:
         for conditions in (args.fail_on, args.fail_on_total):
             check_conditions(conditions, workspace, **options)  # before anything runs
         return replay.replay(args.files, workspace, **options)
-    return replay.compare(args.files, _side(args.before, args), _side(args.after, args), **options)
+    result = replay.compare(args.files, _side(args.before, args), _side(args.after, args), **options)
+    _add_edits(result, args)
+    return result
+
+
+def _add_edits(result: Comparison, args: argparse.Namespace) -> None:
+    """Add what git says about other files than the workspace's: policies, and the names of the rest."""
+    from svctoolkit import yamlfile
+    from svctoolkit.cli import _revision
+    from svctoolkit.policies import Policies
+    from svctoolkit.replay.edits import policy_edits
+
+    if _revision.file_of(args.before) is not None or args.after is not None:
+        return  # two folders
+    result.changed_files = _revision.changed_files(args.before, _workspace_file(args.workspace).parent)
+    earlier = _revision.text_at(args.before, Path(args.policies)) if args.policies else None
+    if earlier is not None:
+        data = yamlfile.load(earlier, name=args.policies).data
+        was = data.get("policies", ()) if isinstance(data, dict) else ()
+        result.edited = [*(result.edited or ()), *policy_edits(was, Policies.load(args.policies).items)]
 
 
 def _side(ref: str | None, args: argparse.Namespace) -> Workspace:
