@@ -153,8 +153,8 @@ ROOMS = {
         "pending calls pump lanes routing router deliveries engine"
     ),
     "transformations": (
-        "_contract _display callables _types _trust _channel _frames _integers _layers _memory _requests _process "
-        "_probe _worker _forking standard _program _pool _load writes worker"
+        "_contract _display callables _types _trust _channel _frames _integers _layers _memory _requests _launch "
+        "_template _process _probe _worker _forking standard _program _pool _load writes worker"
     ),
     "sources": "_request _memory _webhook _values _dates _times _define _message _gateway _examples *",
     "runner": "steps suite coverage planes attempts report record _display run over_http",

@@ -15,6 +15,7 @@ TRUST = "test_trust.py"
 INTRODUCES = "only introduces what follows, or says where to find more"
 REPEATED = "test_transformations_sandbox.py::test_calls_in_one_process_leave_nothing_behind"
 ONE_REALM = "test_transformations_sandbox.py::test_calls_in_one_realm_leave_nothing_behind"
+WARM = "test_warm_sandboxes.py"
 MEASURED = "a figure that `python -m tests.benchmarks transformations` measures"
 
 #: The beginning of a sentence, list item or row of a table -> the tests that fail if it is not true.
@@ -76,6 +77,30 @@ PROMISES: dict[str, str | tuple[str, ...]] = {
     "Each call runs the module": "test_transformations_sandbox.py::test_state_lasts_for_one_call",
     "Code with anything else gets a process": ONE_REALM,
     "On systems without `fork`": "test_transformations_sandbox.py::test_the_slow_fallback_also_starts_fresh",
+    "On Linux and macOS, a process has one": WARM + "::test_each_workspace_gets_a_fork_of_one_template",
+    "Each sandbox is a fork": WARM + "::test_each_workspace_gets_a_fork_of_one_template",
+    "A fork first closes": (
+        WARM + "::test_a_worker_has_no_descriptor_of_the_template",
+        WARM + "::test_a_template_is_out_of_reach",
+    ),
+    "Then it starts V8": (
+        "test_transformations_sandbox.py::test_the_kernel_confirms_the_locks",
+        "test_transformations_sandbox.py::test_an_unlocked_worker_gets_no_code",
+    ),
+    "The template cannot be inspected": WARM + "::test_a_template_is_out_of_reach",
+    "It ends with your process": WARM + "::test_everything_ends_with_the_host",
+    "A template that is killed": (
+        WARM + "::test_a_killed_template_is_replaced",
+        WARM + "::test_a_call_goes_on_if_the_template_is_killed",
+    ),
+    "A fork has a private copy": WARM + "::test_nothing_of_one_workspace_is_in_the_next",
+    "V8's heap is created": WARM + "::test_sandboxes_share_the_layout_of_memory_only_if_forked",
+    "So code that exploits": WARM + "::test_sandboxes_share_the_layout_of_memory_only_if_forked",
+    "That helps it only": INTRODUCES,
+    "If that matters to you": WARM + "::test_sandboxes_share_the_layout_of_memory_only_if_forked",
+    "If a template does not start": WARM + "::test_without_a_template_each_worker_is_a_new_process",
+    "`svctoolkit doctor` says so": WARM + "::test_doctor_says_that_sandboxes_start_slowly",
+    "On Windows it is always so": INTRODUCES,
     "settings that a destination type declares": "test_secrets.py::test_a_secret_is_masked_everywhere",
     "every value from `$(env:NAME)`": "test_no_secret_shows.py::test_no_object_shows_a_secret",
     "credentials, tokens of users": "test_every_output_is_masked.py::test_a_served_workspace_shows_no_secret",

@@ -20,7 +20,17 @@ import pytest
 
 from svctoolkit import transformations
 from svctoolkit.errors import TransformationError
-from svctoolkit.transformations import FetchRequest, FetchResponse, Library, Limits, Output, Pool, _layers, _process
+from svctoolkit.transformations import (
+    FetchRequest,
+    FetchResponse,
+    Library,
+    Limits,
+    Output,
+    Pool,
+    _launch,
+    _layers,
+    _template,
+)
 from tests.interrupts import ctrl_c_as_usual
 
 LANGUAGES = ("javascript", "python")
@@ -38,6 +48,14 @@ def pools() -> Iterator[dict[str, Pool]]:
     yield made
     for pool in made.values():
         pool.close()
+
+
+@pytest.fixture
+def no_template() -> Iterator[None]:
+    """No template runs when the test starts, and none of its own afterwards."""
+    _template.close()
+    yield
+    _template.close()
 
 
 def run(code: str, language: str, events: list[dict[str, Any]], **options: Any) -> list[Output]:
@@ -399,7 +417,8 @@ import json, os, socket, sys, threading
 ours, theirs = socket.socketpair()
 sys.path.insert(0, sys.argv[1])
 import javascript
-engine = javascript.Engine({**json.loads(sys.argv[2]), "memory": 128 << 20, "channel": theirs.fileno(), "without": []})
+engine = javascript.Engine(json.loads(sys.argv[2]))
+engine.prepare({"memory": 128 << 20, "channel": theirs.fileno(), "without": []})
 engine.start()
 if sys.argv[3] == "burns":
     engine._v8.post(engine._v8.eval("(function () { for (;;); })"), b"", lambda _: None)
@@ -443,8 +462,8 @@ def test_each_call_has_new_random_numbers() -> None:
 @pytest.mark.parametrize(("what", "status"), [("rests", 7), ("burns", 1)])
 def test_javascript_that_uses_cpu_after_its_answer_is_killed(what: str, status: int) -> None:
     """No script is known to do so; if one did, its process would end. An idle worker is left alone."""
-    folder = Path(_process.__file__).with_name("worker")
-    packages = json.dumps(_process._package_folders("javascript"))
+    folder = Path(_launch.__file__).with_name("worker")
+    packages = json.dumps(dict(zip(("engine", "packages"), _launch.package_folders("javascript"), strict=True)))
 
     ended = subprocess.run([sys.executable, "-c", IDLE, str(folder), packages, what], check=False, timeout=60)
     assert ended.returncode == status
@@ -487,16 +506,17 @@ def transformEvent(event, metadata):
 
 
 @linux
+@pytest.mark.parametrize("without", [(), ("template",)], ids=["template", "worker"])
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_worker_that_dies_during_startup_is_started_again(
-    language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_process_that_dies_during_startup_is_started_again(
+    language: str, without: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_template: None
 ) -> None:
     """The first process is killed before its first message; the caller does not notice."""
     program, mark = tmp_path / "python", tmp_path / "mark"
     program.write_text(f'#!/bin/sh\n[ -e {mark} ] || {{ touch {mark}; kill -9 $$; }}\nexec {sys.executable} "$@"\n')
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
-    pool = Pool(language, 1)
+    pool = Pool(language, 1, without)
 
     outputs = run(SAME[language], language, [{}], workers=pool)
     pool.close()
@@ -553,7 +573,9 @@ def test_workers_end_with_their_parent(how: signal.Signals) -> None:
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     parent.stdout.readline()
-    watched = [os.pidfd_open(child) for child in child_processes(parent.pid)]
+    templates = child_processes(parent.pid)
+    workers = [worker for template in templates for worker in child_processes(template)]
+    watched = [os.pidfd_open(child) for child in templates + workers]
 
     parent.send_signal(how)
     parent.wait()
@@ -562,7 +584,7 @@ def test_workers_end_with_their_parent(how: signal.Signals) -> None:
     for child in watched:
         os.close(child)
     parent.stdout.close()
-    assert ended == [True, True]
+    assert ended == [True] * 4
 
 
 @linux
@@ -576,11 +598,12 @@ def test_an_interrupt_leaves_no_starting_worker(moment: str) -> None:
 import contextlib, os, signal, threading, time
 from svctoolkit import transformations as t
 
-def children():
+def children(process="self"):
     every = []
-    for task in os.listdir("/proc/self/task"):
-        with contextlib.suppress(FileNotFoundError), open(f"/proc/self/task/{{task}}/children") as its:
-            every += its.read().split()
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for task in os.listdir(f"/proc/{{process}}/task"):
+            with open(f"/proc/{{process}}/task/{{task}}/children") as its:
+                every += its.read().split()
     return every
 
 def interrupt():
@@ -594,7 +617,7 @@ try:
     t.load("def transformEvent(e, m): return e", "python")
     threading.Event().wait()  # it comes at last
 except KeyboardInterrupt:
-    while len(children()) > t._pool.pool("python").workers:
+    while sum(len(children(template)) for template in children()) > t._pool.pool("python").workers:
         time.sleep(0.01)
     print("no more than are known")
 """

@@ -113,8 +113,9 @@ class Words:
         os.set_blocking(self.descriptor, False)  # a writer never waits for a reader
 
     def hand_over(self) -> None:
-        """Close our copy of the writing end, which now belongs to the other process."""
-        os.close(self.descriptor)
+        """Close our copy of the writing end, which now belongs to the other process. Harmless after `close`."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
         self.descriptor = -1
 
     def text(self) -> str:

@@ -19,8 +19,8 @@ from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Answer, ControlAnswer, LoadAnswer, Request, decode
 from svctoolkit.transformations._layers import unconfirmed_of_child
 from svctoolkit.transformations._memory import out_of_memory, resident_bytes, shared
-from svctoolkit.transformations._process import ANY_SIZE, cause_of_death
-from svctoolkit.transformations._worker import CallError, LostWorkerError, Replies, Worker, answer_of, timeout
+from svctoolkit.transformations._process import ANY_SIZE, LostWorkerError, cause_of_death
+from svctoolkit.transformations._worker import CallError, Replies, Worker, answer_of, timeout
 
 _CONTROL_SECONDS = 20.0  # for commands to the parent, which runs no user code: fork a child, end it
 _WHERE_SECONDS = 0.3

@@ -30,9 +30,10 @@ from svctoolkit.transformations._frames import Answer, Request, Result, is_objec
 from svctoolkit.transformations._frames import event as decode_event
 from svctoolkit.transformations._integers import ALIKE, LONG, with_rounded
 from svctoolkit.transformations._pool import Pool, pool
+from svctoolkit.transformations._process import LostWorkerError
 from svctoolkit.transformations._program import Program
 from svctoolkit.transformations._requests import Requests
-from svctoolkit.transformations._worker import CallError, LostWorkerError
+from svctoolkit.transformations._worker import CallError
 
 LANGUAGES = ("javascript", "python")
 _LEVELS = {"info", "debug", "warn", "error"}
@@ -57,7 +58,7 @@ def load(
     workers: Pool | None = None,
     version: str = "",
 ) -> SandboxedTransformation:
-    """Check user code and make it ready to run. The first call per language starts a worker (about 200 ms).
+    """Check user code and make it ready to run. The first call per language starts a process (about 200 ms).
 
     `name` is the file name in errors. `libraries` are looked up by the name that code imports; RudderStack's own
     (`@rs/hash/v1`; see `standard`) are available to JavaScript. `fetch` and `geolocation` answer the code's requests,

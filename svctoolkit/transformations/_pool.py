@@ -13,10 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from svctoolkit.errors import TransformationError
 from svctoolkit.interrupts import uninterrupted
 from svctoolkit.transformations._forking import ForkingWorker
+from svctoolkit.transformations._launch import can_fork
 from svctoolkit.transformations._layers import check
-from svctoolkit.transformations._process import can_fork
+from svctoolkit.transformations._process import LostWorkerError
 from svctoolkit.transformations._program import Program
-from svctoolkit.transformations._worker import CallError, LostWorkerError, Worker
+from svctoolkit.transformations._worker import CallError, Worker
 
 _PATIENCE = 0.1  # seconds; about the start time of a new process
 
@@ -163,7 +164,7 @@ class Pool:
         try:
             return kind(self.language, memory, self._without)
         except TransformationError:  # killed while it started, or the machine was briefly out of memory
-            return kind(self.language, memory, self._without)
+            return kind(self.language, memory, {*self._without, "template"})
 
     def _give_back(self, worker: Worker | None, closings: int) -> None:
         with self._changed:

@@ -3,44 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
-import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Collection
-from pathlib import Path
-from typing import Any
 
 from svctoolkit.errors import TransformationError
-from svctoolkit.interrupts import interrupts_blocked
 from svctoolkit.transformations._channel import Channel, ClosedError, Words
 from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Ready, decode
+from svctoolkit.transformations._launch import WorkerConfig, worker_config
 from svctoolkit.transformations._layers import unconfirmed
 from svctoolkit.transformations._memory import out_of_memory, resident_bytes
+from svctoolkit.transformations._template import ForkedProcess, note_start, start
 
-_MAIN = Path(__file__).with_name("worker") / "main.py"
 _START_SECONDS = 30.0
 _OUT_OF_MEMORY = 3  # exit status
 _ABORTS = {getattr(signal, name, None) for name in ("SIGTRAP", "SIGILL", "SIGABRT")}
-_PACKAGES = {
-    "javascript": {
-        "py_mini_racer": "mini-racer",
-        "tree_sitter": "tree-sitter",
-        "tree_sitter_javascript": "tree-sitter-javascript",
-    },
-    "python": {"msgspec": "msgspec"},
-}
 ANY_SIZE = Limits(output_bytes=64 << 20, output_values=10_000_000)
 
 
-def can_fork(language: str, without: Collection[str] = ()) -> bool:
-    """Whether a worker forks a child for each call."""
-    return language == "python" and hasattr(os, "fork") and "fork" not in without
+class LostWorkerError(TransformationError):
+    """A worker is no longer usable, through no fault of the code it was to run: another worker can run that code."""
 
 
 class Process:
@@ -54,7 +40,7 @@ class Process:
         self.language, self.memory = language, memory
         self.ended = False
         try:
-            self._start(without)
+            self._start(worker_config(language, memory, without))
         except OSError as error:  # no descriptors, processes or memory left
             text = f"the sandbox for {language} did not start: {error.strerror or error}"
             raise TransformationError(text, kind="sandbox") from None
@@ -65,45 +51,25 @@ class Process:
             words = self._words.text().strip()
             self.end()
             why = error.message if isinstance(error, TransformationError) else words or f"no answer ({error!r})"
+            note_start(language, self._process, why)
             raise TransformationError(f"the sandbox for {language} did not start: {why}", kind="sandbox") from None
+        note_start(language, self._process)
         self._resident_at_start = resident_bytes(self.id)
 
-    def _start(self, without: Collection[str]) -> None:
+    def _start(self, config: WorkerConfig) -> None:
         ours, theirs = socket.socketpair()
         # the kernel limits the memory of CPython; V8 reserves more than it uses
         self.channel = Channel(ours, self._check_memory if self.language == "javascript" else None)
         self._words = Words()
-        windows = sys.platform == "win32"
-        config = {
-            "language": self.language,
-            "memory": self.memory << 20,
-            "channel": theirs.fileno(),
-            "shared": windows,
-            "forks": can_fork(self.language, without),
-            "parent": os.getpid(),
-            "without": sorted(without),
-            **_package_folders(self.language),
-        }
-        with interrupts_blocked():  # the process is in a new session only once it has started
-            self._process = subprocess.Popen(
-                # Isolated, without site packages: nothing of the user's environment is imported before the locks.
-                [sys.executable, "-I", "-S", "-B", str(_MAIN), json.dumps(config)],
-                stdin=subprocess.PIPE if windows else subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._words.descriptor,
-                # Windows cannot create sockets without SYSTEMROOT; nothing else is passed on.
-                env={name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ},
-                # Not the project's folder, which could contain modules or secrets.
-                cwd=os.path.abspath(os.sep),
-                # Ctrl-C in the terminal must reach the host only, which then ends its workers.
-                start_new_session=True,
-                pass_fds=() if windows else (theirs.fileno(),),
-            )
-        if self._process.stdin is not None:
-            self._process.stdin.write(theirs.share(self._process.pid).hex().encode() + b"\n")  # type: ignore[attr-defined]
-            self._process.stdin.close()
-        self._words.hand_over()
-        theirs.close()
+        try:
+            self._process = start(self.language, theirs, self._words, config)
+        except BaseException:
+            self.channel.close()
+            self._words.close()
+            raise
+        finally:
+            self._words.hand_over()
+            theirs.close()
 
     def _ready(self) -> dict[str, str]:
         frame = self.channel.receive(0, time.monotonic() + _START_SECONDS, 1 << 16)
@@ -141,6 +107,8 @@ class Process:
             status = 0
         words = self._words.text()
         self.end()
+        if isinstance(self._process, ForkedProcess) and self._process.is_lost:
+            return LostWorkerError("the template process of the sandbox has ended", kind="sandbox")
         return cause_of_death(status, words, self.language, self.memory)
 
     def end(self) -> None:
@@ -149,7 +117,10 @@ class Process:
         if self._process.poll() is None:
             with contextlib.suppress(OSError):
                 self._process.kill()
-        self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # the template is stopped; it will end the worker
+            self._process.wait()
+        if isinstance(self._process, ForkedProcess):
+            self._process.close()
         self.channel.close()
         self._words.close()
 
@@ -165,16 +136,3 @@ def cause_of_death(status: int, words: str, language: str, memory: int) -> Trans
         return TransformationError(f"the transformation crashed its process ({name})", kind="crash")
     reason = f": {words.strip()}" if status == 1 and words else ""
     return TransformationError(f"the transformation ended its process{reason}", kind="crash")
-
-
-def _package_folders(language: str) -> dict[str, Any]:
-    """Return the locations of the packages that a worker imports, found without importing them."""
-    folders = {}
-    for module, package in _PACKAGES.get(language, {}).items():
-        spec = importlib.util.find_spec(module)
-        if spec is None or not spec.submodule_search_locations:
-            text = f"{language} transformations need the package {package}: pip install {package}"
-            raise TransformationError(text, kind="sandbox")
-        folders[module] = next(iter(spec.submodule_search_locations))
-    engine = folders.pop("py_mini_racer", "")
-    return {"engine": engine, "packages": sorted({os.path.dirname(folder) for folder in folders.values()})}

@@ -16,7 +16,7 @@ from svctoolkit.transformations._channel import Channel, ClosedError, unreadable
 from svctoolkit.transformations._contract import Limits
 from svctoolkit.transformations._frames import Answer, LoadAnswer, Request, Unit, decode
 from svctoolkit.transformations._memory import shared
-from svctoolkit.transformations._process import ANY_SIZE, Process
+from svctoolkit.transformations._process import ANY_SIZE, LostWorkerError, Process
 
 _READY_SECONDS, _READY_SIZE = 0.5, 16
 
@@ -29,10 +29,6 @@ class CallError(Exception):
     def __init__(self, answer: Answer) -> None:
         super().__init__(answer.error)
         self.answer = answer
-
-
-class LostWorkerError(TransformationError):
-    """A worker is no longer usable, through no fault of the code it was to run: another worker can run that code."""
 
 
 class Worker(Process):

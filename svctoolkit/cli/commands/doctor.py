@@ -100,9 +100,9 @@ def _trusted() -> Iterator[Finding]:
 
 
 def _languages() -> Iterator[Finding]:
-    """Yield for each language whether a transformation in it runs."""
+    """Yield for each language whether a transformation in it runs, and whether its sandbox starts quickly."""
     from svctoolkit.errors import ToolkitError
-    from svctoolkit.transformations import Limits
+    from svctoolkit.transformations import Limits, template_problem
     from svctoolkit.workspace import Workspace
 
     codes = {
@@ -117,7 +117,13 @@ def _languages() -> Iterator[Finding]:
             problem = str(probe.run({"type": "track"}).error or "")
         except (ToolkitError, OSError) as error:
             problem = str(error)
-        yield Finding("missing", name, problem) if problem else Finding("ok", name, "a transformation runs")
+        if problem:
+            yield Finding("missing", name, problem)
+        elif why := template_problem(language.lower()):
+            slow = "a transformation runs; each sandbox is a new process instead of a fork of a warm one"
+            yield Finding("note", name, f"{slow}: {why}")
+        else:
+            yield Finding("ok", name, "a transformation runs")
 
 
 def _store() -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable
+from typing import Any
 
 _HEAD = struct.Struct("<II")
 _SMALL = 1 << 14
@@ -19,12 +20,11 @@ Receive = Callable[[], tuple[int, bytes, bytes]]
 Send = Callable[[int, bytes], None]
 
 
-def frames(read: Read, write: Write) -> tuple[Receive, Send]:
+def frames(read: Read, write: Write, leave: Callable[[int], object] = os._exit) -> tuple[Receive, Send]:
     """Return functions that receive (number, letter, content) and send. User code cannot patch them: they are closures.
 
-    When the host disconnects, the process ends.
+    When the host disconnects, the process ends: `leave` ends it.
     """
-    leave = os._exit
     head, pack = _HEAD.unpack, _HEAD.pack
 
     def exactly(size: int) -> bytes:
@@ -57,6 +57,14 @@ def of_descriptor(descriptor: int) -> tuple[Receive, Send]:
     """Return frames over a socket or pipe."""
     read, write = os.read, os.write
     return frames(lambda size: read(descriptor, size), lambda content: write(descriptor, content))
+
+
+def read_with_descriptors(control: Any, size: int, descriptors: list[int]) -> bytes:
+    """Read at most `size` bytes from a socket, and add the descriptors that come with them."""
+    content, ancillary, _, _ = control.recvmsg(size, 64)
+    for _, _, data in ancillary:
+        descriptors += memoryview(data).cast("i")
+    return bytes(content)
 
 
 def of_share(share: str) -> tuple[Receive, Send]:

@@ -14,9 +14,8 @@ import os
 import select
 import sys
 import time
+from _queue import SimpleQueue  # `queue` imports threading
 from collections.abc import Callable
-from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 OUT_OF_MEMORY = 3  # exit status
@@ -49,21 +48,26 @@ class Engine:
         import v8  # type: ignore[import-not-found]
 
         self._linker, self._stateless, self._error = linker, stateless, v8.JavaScriptError
-        self._memory = config["memory"]
-        folder = Path(__file__).parent
-        self._maker = (folder / "realm.js").read_text("utf-8")
-        self._glue = (folder / "glue.js").read_bytes()
-        # WebAssembly that compiles in the background would continue after its call. Incremental marking would avoid
-        # long pauses, but all of a call's objects become garbage at once, and the steps cost a fifth of all time
-        flags = "--single-threaded --no-wasm-async-compilation --no-incremental-marking"
-        flags += f" --max-old-space-size={self._memory >> 20} {_TOO_NEW}"
-        self._v8 = v8.V8(config["engine"], flags=flags, without=config["without"])
+        self._start_v8 = v8.V8
+        self._maker, self._glue = _text("realm.js"), _text("glue.js").encode()
+        if sys.platform.startswith("linux"):  # the frameworks of macOS do not survive a fork
+            v8.library(config["engine"])
+        self._engine = config["engine"]
         self._count = 0
         self._program: bytes = b""
         self._files: list[str] = []
         self._judge: Any = None
         self._is_stateless = False
-        self._poll = None
+        self._poll: Any = None
+
+    def prepare(self, config: dict[str, Any]) -> None:
+        """Initialize V8 for this worker, before it is locked down: V8 reads a file. Its threads start later."""
+        self._memory = config["memory"]
+        # WebAssembly that compiles in the background would continue after its call. Incremental marking would avoid
+        # long pauses, but all of a call's objects become garbage at once, and the steps cost a fifth of all time
+        flags = "--single-threaded --no-wasm-async-compilation --no-incremental-marking"
+        flags += f" --max-old-space-size={self._memory >> 20} {_TOO_NEW}"
+        self._v8 = self._start_v8(self._engine, flags=flags, without=config["without"])
         if hasattr(select, "poll"):
             self._poll = select.poll()
             self._poll.register(config["channel"], select.POLLIN)
@@ -242,3 +246,9 @@ class Engine:
     def _raise_if_memory(error: Any) -> None:
         if error.kind == "memory" or str(error).strip() in {"", "null"}:  # terminated, not thrown
             raise MemoryError from None
+
+
+def _text(name: str) -> str:
+    """Return a file of this folder."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:
+        return file.read()

@@ -89,18 +89,35 @@ def before_threads(parent: int, without: Collection[str] = ()) -> dict[str, str]
 
     `parent` is the process that this one must not outlive.
     """
-    active: dict[str, str] = {}
-    if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
-        active["no_new_privileges"] = "set"
+    active: dict[str, str] = {"no_new_privileges": "set" if _forbid_new_privileges() else ""}
     steps = {"namespaces": _namespaces, "privileges": _privileges, "landlock": _landlock}
     for name, step in steps.items():
         active[name] = "" if name in without else step()
+    # must follow the change of user, which clears both
+    active["parent_death"] = "set" if _end_with(parent) else ""
+    return active
+
+
+def protect_template(parent: int) -> None:
+    """Keep a template, which runs no user code, out of reach of other processes: no debugger, no outliving its host."""
+    _forbid_new_privileges()
+    _end_with(parent)
+
+
+def _forbid_new_privileges() -> bool:
+    return bool(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+
+
+def _end_with(parent: int) -> bool:
+    """Forbid inspection by other processes, and end with the thread of `parent` that started this process.
+
+    Returns whether the kernel will end it.
+    """
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    # must follow the change of user, which clears it
-    active["parent_death"] = "set" if _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0 else ""
+    is_set = _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) == 0
     if os.getppid() != parent:
         os._exit(0)
-    return active
+    return bool(is_set)
 
 
 def memory_use(status: int) -> dict[str, int]:

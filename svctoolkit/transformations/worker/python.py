@@ -67,7 +67,6 @@ class Engine:
     spare = 0
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self.kind = "parent" if config["forks"] else "child"
         sys.modules["ssl"] = None  # type: ignore[assignment]  # asyncio works without it, and it is slow to load
         for name in _PRELOAD:
             with contextlib.suppress(ImportError):
@@ -75,12 +74,16 @@ class Engine:
         del sys.modules["ssl"]
         calls.event_loop().close()
         self._codec = _codec(config["packages"])
-        self._memory: int = config["memory"]
         if hasattr(signal, "SIGUSR1"):  # the host asks for the position of code that takes too long
             faulthandler.register(signal.SIGUSR1, file=2, all_threads=False, chain=False)
         self._call: Any = None
         self._seconds = 1.0
         self._children: dict[int, int] = {}
+
+    def prepare(self, config: dict[str, Any]) -> None:
+        """Configure this worker, before it is locked down."""
+        self.kind = "parent" if config["forks"] else "child"
+        self._memory: int = config["memory"]
 
     def start(self) -> None:
         """Remove what only an interactive program needs, and this package's own modules."""
@@ -145,7 +148,7 @@ class Engine:
         """
         _, send = channel.of_descriptor(control.fileno())
         descriptors: list[int] = []
-        receive, _ = channel.frames(lambda size: _read_with_descriptors(control, size, descriptors), os.write)
+        receive, _ = channel.frames(lambda size: channel.read_with_descriptors(control, size, descriptors), os.write)
         while True:
             number, letter, content = receive()
             if letter == b"L":
@@ -216,13 +219,6 @@ def _end(child: int) -> int:
     """End a child, whatever it is doing. Returns its exit status, or minus the signal that ended it before."""
     os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _read_with_descriptors(control: Any, size: int, descriptors: list[int]) -> bytes:
-    content, ancillary, _, _ = control.recvmsg(size, 64)
-    for _, _, data in ancillary:
-        descriptors += memoryview(data).cast("i")
-    return bytes(content)
 
 
 def _error(words: dict[str, Any]) -> bytes:

@@ -7,11 +7,11 @@ call. Only eight functions of the library are needed. The package is pinned to t
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
+from _queue import SimpleQueue  # `queue` imports threading
 from collections.abc import Callable, Collection
 from itertools import count
-from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import realms  # type: ignore[import-not-found]  # in this folder; this file runs as a script
@@ -37,25 +37,32 @@ class JavaScriptError(Exception):
         self.kind = kind
 
 
+@functools.cache
+def library(folder: str) -> Any:
+    """Open V8's library, which takes longer than to start V8. Nothing of V8 runs yet."""
+    name = next(name for name in os.listdir(folder) if name.endswith((".so", ".dylib", ".dll")))
+    opened = ctypes.CDLL(os.path.join(folder, name))
+    for function_name, result, arguments in (
+        ("mr_init_v8", None, (ctypes.c_char_p, ctypes.c_char_p)),
+        ("mr_init_context", ctypes.c_uint64, (_Callback,)),
+        ("mr_free_context", None, (ctypes.c_uint64,)),
+        ("mr_eval", ctypes.c_uint64, (ctypes.c_uint64, _Handle, ctypes.c_uint64)),
+        ("mr_call_function", ctypes.c_uint64, (ctypes.c_uint64, _Handle, _Handle, _Handle, ctypes.c_uint64)),
+        ("mr_alloc_string_val", _Handle, (ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint8)),
+        ("mr_free_value", None, (ctypes.c_uint64, _Handle)),
+        ("mr_set_hard_memory_limit", None, (ctypes.c_uint64, ctypes.c_size_t)),
+        ("mr_low_memory_notification", None, (ctypes.c_uint64,)),
+    ):
+        function = getattr(opened, function_name)
+        function.restype, function.argtypes = result, arguments
+    return opened
+
+
 class V8:
-    """The engine. `renew` replaces the isolate with a fresh one."""
+    """The engine, which starts here. `renew` replaces the isolate with a fresh one."""
 
     def __init__(self, folder: str, *, flags: str, without: Collection[str] = ()) -> None:
-        library = next(p for p in Path(folder).iterdir() if p.suffix in {".so", ".dylib", ".dll"})
-        self._lib = ctypes.CDLL(str(library))
-        for name, result, arguments in (
-            ("mr_init_v8", None, (ctypes.c_char_p, ctypes.c_char_p)),
-            ("mr_init_context", ctypes.c_uint64, (_Callback,)),
-            ("mr_free_context", None, (ctypes.c_uint64,)),
-            ("mr_eval", ctypes.c_uint64, (ctypes.c_uint64, _Handle, ctypes.c_uint64)),
-            ("mr_call_function", ctypes.c_uint64, (ctypes.c_uint64, _Handle, _Handle, _Handle, ctypes.c_uint64)),
-            ("mr_alloc_string_val", _Handle, (ctypes.c_uint64, ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint8)),
-            ("mr_free_value", None, (ctypes.c_uint64, _Handle)),
-            ("mr_set_hard_memory_limit", None, (ctypes.c_uint64, ctypes.c_size_t)),
-            ("mr_low_memory_notification", None, (ctypes.c_uint64,)),
-        ):
-            function = getattr(self._lib, name)
-            function.restype, function.argtypes = result, arguments
+        self._lib = library(folder)
         self._tasks = count(1)
         self._waiting: dict[int, Callable[[Any], None]] = {}  # task -> callback for the handle of its value
         self._callback = _Callback(self._on_answer)
@@ -64,7 +71,7 @@ class V8:
         #: whether `new ShadowRealm()` works
         self.has_realms = self._realms.available and "realms" not in without
         flags += f" {realms.FLAG}" if self.has_realms else ""
-        self._lib.mr_init_v8(flags.encode(), str(Path(folder, "icudtl.dat")).encode())
+        self._lib.mr_init_v8(flags.encode(), os.path.join(folder, "icudtl.dat").encode())
         self._prepared = not self.has_realms
 
     # Runs on V8's thread. ctypes would only print an exception raised here, and the host would not notice.
