@@ -219,7 +219,7 @@ def test_a_killed_template_is_replaced(language: str, pool: Pool, own_template: 
 def test_a_call_goes_on_if_the_template_is_killed(language: str, pool: Pool, own_template: None) -> None:
     """The code is not to blame: its call runs again in a new worker."""
     code = {
-        "javascript": "export let transformEvent = (e) => { for (let n = Date.now(); Date.now() - n < 500;); return e }",
+        "javascript": "export let transformEvent = e => { for (let n = Date.now(); Date.now() - n < 500;); return e }",
         "python": "import time\ndef transformEvent(e, m):\n    time.sleep(0.5)\n    return e",
     }[language]
     loaded = transformations.load(code, language, workers=pool, limits=Limits(time=30))
