@@ -113,7 +113,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return None
     text = collection_path.read_text(encoding="utf-8")
     if config.option.markexpr == "slow":
-        return None if "mark.slow" in text else True
+        return None if "mark.slow" in text or "some_by_default" in text else True
     return True if _ALL_SLOW.search(text) else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from svctoolkit.errors import ConfigError, InvalidWorkspace, ToolkitError, Works
 from svctoolkit.plans import Settings
 from svctoolkit.project import import_workspace
 from svctoolkit.workspace import Workspace
+from tests.examples import some_by_default
 
 SECRETS = ("ga-s3cret", "am-s3cret", "hook-s3cret", "crm-s3cret")
 CODE = 'import {low} from "text";\nexport function transformEvent(e, metadata) { e.event = low(e.event); return e; }\n'
@@ -75,13 +77,14 @@ def svctoolkit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_imported_project_passes_and_detects_changes(tmp_path: Path) -> None:
-    """`svctoolkit run` passes after one command; a change of code or of a setting fails it."""
+    """`svctoolkit run` passes after one command, also without `.env`; a change of code or of a setting fails it."""
     export(tmp_path, configuration())
 
     imported = svctoolkit("import", "workspaceConfig.json", "-o", "shop", cwd=tmp_path)
     assert imported.returncode == 0, imported.stderr
     shop = tmp_path / "shop"
     first = svctoolkit("run", cwd=shop)
+    clone = shutil.copytree(shop, tmp_path / "clone", ignore=shutil.ignore_patterns(".env"))
     code = shop / "transformations" / "lower-names.js"
     code.write_text(code.read_text().replace("low(e.event)", "e.event"))
     second = svctoolkit("run", cwd=shop)
@@ -94,6 +97,7 @@ def test_an_imported_project_passes_and_detects_changes(tmp_path: Path) -> None:
     assert imported.stdout.rstrip().endswith("next: cd shop && svctoolkit run")
     assert first.returncode == 0, first.stdout
     assert "suites/orders-hook.suite.yaml: 6 passed" in first.stdout
+    assert svctoolkit("run", cwd=clone).returncode == 0
     assert (second.returncode, "track-to-orders-hook" in second.stdout) == (1, True), second.stdout
     assert "Google Tag Manager" in (shop / "IMPORT.md").read_text()
 
@@ -356,7 +360,10 @@ sys.exit(main(["import", "w.json", "-o", "shop", "--no-suites"]))
 """
 
 
-@pytest.mark.parametrize(("name", "code", "there"), [("SIGKILL", -9, False), ("SIGINT", 2, False), ("SIGINT", 2, True)])
+@pytest.mark.parametrize(
+    ("name", "code", "there"),
+    some_by_default([("SIGINT", 2, True), ("SIGKILL", -9, False), ("SIGINT", 2, False)], 1),
+)
 def test_an_import_that_is_stopped_leaves_no_half_of_a_project(
     tmp_path: Path, name: str, code: int, there: bool
 ) -> None:
@@ -394,7 +401,9 @@ sys.exit(code)
 """
 
 
-@pytest.mark.parametrize("command", [["import", "w.json", "-o", "other"], ["run", "shop", "--watch"]])
+@pytest.mark.parametrize(
+    "command", some_by_default([["import", "w.json", "-o", "other"], ["run", "shop", "--watch"]], 1)
+)
 def test_ctrl_c_in_a_scenario_ends_the_command(tmp_path: Path, command: list[str]) -> None:
     """An import ended with an internal error, and `--watch` went on to wait for changes."""
     export(tmp_path, configuration()).rename(tmp_path / "w.json")

@@ -40,6 +40,7 @@ def test_run_loads_nothing_that_it_does_not_use(suite: Path) -> None:
     assert done.stdout.splitlines()[-1] == "loaded"
 
 
+@pytest.mark.slow
 def test_run_starts_in_the_time_of_a_few_imports(suite: Path) -> None:
     """The first result takes at most 3.5 times the import of some standard modules. It takes 2 to 2.5 times.
 

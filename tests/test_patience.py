@@ -27,7 +27,9 @@ def test_requests_of_tests_wait_for_a_slow_machine() -> None:
         f"{file.relative_to(TESTS)}:{line}"
         for file in sorted(TESTS.rglob("*.py"))
         if "attacks" not in file.parts
-        for line in impatient(file.read_text(encoding="utf-8"))
+        for text in [file.read_text(encoding="utf-8")]
+        if "httpx" in text  # to parse all files takes seconds
+        for line in impatient(text)
     ]
 
     assert found == []

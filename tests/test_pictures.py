@@ -42,6 +42,7 @@ from svctoolkit.replay.tally.tally import Group, Sum
 from svctoolkit.results.lineage.pictures import flow
 from svctoolkit.widgets import CompareExplorer, DestinationExplorer, ReplayExplorer
 from tests import pictures
+from tests.examples import some_by_default
 from tests.notebooks.controls import shown
 
 HOSTILE = "</svg><script>alert(1)</script>\x07\u202e'\""
@@ -154,7 +155,7 @@ def pyplot(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     plt.close("all")
 
 
-@pytest.mark.parametrize("name", PLOTS)
+@pytest.mark.parametrize("name", some_by_default(PLOTS, 2))
 def test_a_picture_is_also_matplotlib_axes(name: str, pyplot: Any) -> None:
     """New ones, or those of the caller; they can be drawn."""
     plt = pyplot

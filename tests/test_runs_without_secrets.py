@@ -20,6 +20,7 @@ from svctoolkit.events import track
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import NamedSecrets, Secret, placeholder, reveal
 from svctoolkit.workspace import config_names
+from tests.examples import some_by_default
 
 EXPORT = {
     "sources": [
@@ -93,7 +94,9 @@ def test_only_credentials_go_to_the_env_file(project: Path) -> None:
     assert "•" not in snapshots
 
 
-@pytest.mark.parametrize("value", [None, "", "dummy", "data", "track", "zQ81xkW0pTTm4nvB", "a/b+c=%'<>é"])
+@pytest.mark.parametrize(
+    "value", some_by_default([None, "track", "a/b+c=%'<>é", "", "dummy", "data", "zQ81xkW0pTTm4nvB"], 3)
+)
 def test_the_suites_of_an_import_pass_with_any_secrets(
     clone: Path, value: str | None, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,6 +41,7 @@ def is_caught(shop: Path, mistake: Mistake) -> bool:
         file.write_text(right)
 
 
+@pytest.mark.slow
 def test_the_imported_project_passes(shop: Path, tmp_path: Path) -> None:
     """Also without `.env`."""
     clone = shutil.copytree(shop, tmp_path / "clone", ignore=shutil.ignore_patterns(".env"))

@@ -12,6 +12,7 @@ import tree_sitter_javascript
 
 from svctoolkit.mutation.code import Edit, edits_of, javascript, python
 from tests.benchmarks import mutate
+from tests.examples import some_by_default
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = [
@@ -69,7 +70,7 @@ def all_candidates(code: str, language: str, monkeypatch: pytest.MonkeyPatch) ->
         return edits_of(code, language)
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", some_by_default(EXAMPLES, 6), ids=lambda file: file.name)
 def test_the_changes_of_the_examples_are_those_with_which_the_whole_code_parses(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,11 +95,12 @@ def test_changes_that_do_not_parse_are_not_made(language: str, monkeypatch: pyte
 
 @pytest.mark.parametrize("language", ["javascript", "python"])
 @pytest.mark.parametrize("shape", [mutate.functions, mutate.one_function])
+@pytest.mark.parametrize("lines", some_by_default([60, 300], 1))
 def test_changes_of_code_that_is_four_times_as_long_cost_about_four_times_as_much(
-    language: str, shape: mutate.Shape
+    language: str, shape: mutate.Shape, lines: int
 ) -> None:
     """With many functions, and with one. Sixteen times would be quadratic."""
-    short, long = (shape(language, lines) for lines in (300, 1200))
+    short, long = (shape(language, length) for length in (lines, 4 * lines))
     spent = [min(seconds(code, language) for _ in range(3)) for code in (short, long)]
 
     assert len(edits_of(long, language)) > 3.5 * len(edits_of(short, language))

@@ -14,6 +14,7 @@ from svctoolkit.errors import ConfigError
 from svctoolkit.history import History
 from svctoolkit.profile import profile
 from svctoolkit.replay import replay
+from tests.examples import some_by_default
 from tests.replay.shops import order, shop
 
 WORKSPACE = """
@@ -66,7 +67,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]
     return lambda command: main(command.split())
 
 
-@pytest.mark.parametrize("damage", DAMAGED)
+@pytest.mark.parametrize("damage", some_by_default(DAMAGED, 2))
 def test_a_damaged_file_fails_with_its_place(
     damage: str, run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -114,7 +115,7 @@ def test_a_recording_of_a_truncated_file_is_refused(
     assert run("replay whole.ndjson --workspace after.yaml --fail-on failed") == 0
 
 
-@pytest.mark.parametrize("intact", [WHOLE, MEMBERS, WHOLE + bytes(512)])
+@pytest.mark.parametrize("intact", some_by_default([MEMBERS + bytes(512), WHOLE, MEMBERS, WHOLE + bytes(512)], 1))
 def test_several_members_and_padding_with_zeros_are_intact(intact: bytes, run: Callable[[str], int]) -> None:
     """Exports are often concatenated, and tapes and object stores pad with zeros (RFC 1952, gzip's manual)."""
     Path("good.ndjson.gz").write_bytes(intact)

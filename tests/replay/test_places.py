@@ -21,6 +21,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.replay import Progress, replay
+from tests.examples import some_by_default
 from tests.replay.s3_server import KEY, s3_server
 from tests.replay.shops import ndjson, orders, shop
 
@@ -188,7 +189,7 @@ def lazy_relation(seen: Callable[[], None]) -> Any:
 TABLE = pa.Table.from_pylist(ROWS)
 
 
-@pytest.mark.parametrize("form", [lazy_frame, lazy_relation], ids=["polars", "duckdb"])
+@pytest.mark.parametrize("form", some_by_default([lazy_relation, lazy_frame], 1), ids=["duckdb", "polars"])
 def test_lazy_inputs_are_read_while_they_run(form: Callable[[Any], Any]) -> None:
     """After the first events only a few of 200 parts were computed; events come once and in order."""
     parts: list[None] = []

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit.sdk import ServiceClient
+from tests.examples import some_by_default
 
 from . import servers
 from .gateway import KEY, Gateway, until
@@ -21,14 +22,17 @@ Make = Callable[..., ServiceClient]
 
 @pytest.mark.parametrize(
     ("way", "method", "end", "jobs"),
-    [
-        ("process", "fork", "shutdown", 4),
-        ("unjoined", "fork", "exit", 4),
-        ("killed", "fork", "exit", 4),
-        ("pool", "fork", "shutdown", 12),
-        ("executor", "spawn", "exit", 3),
-        ("pool", "forkserver", "shutdown", 3),
-    ],
+    some_by_default(
+        [
+            ("process", "fork", "shutdown", 4),
+            ("unjoined", "fork", "exit", 4),
+            ("killed", "fork", "exit", 4),
+            ("pool", "fork", "shutdown", 12),
+            ("executor", "spawn", "exit", 3),
+            ("pool", "forkserver", "shutdown", 3),
+        ],
+        4,
+    ),
 )
 def test_children_of_multiprocessing(gateway: Gateway, tmp_path: Path, way: str, method: str, end: str, jobs: int):
     """All events arrive until the parent ends, also if `multiprocessing` ends the children with a signal."""
