@@ -158,12 +158,13 @@ class WorkspaceNotes(WorkspaceWarning):
 class UnsetVariables(UserWarning):
     """Environment variables of secrets are not set, and have placeholders, because nothing is sent."""
 
-    def __init__(self, file: str, names: Sequence[str]) -> None:
+    def __init__(self, file: str, names: Sequence[str], hint: str = "") -> None:
         others = len(names) - _MOST_NAMES
         listed = ", ".join(names[:_MOST_NAMES]) + (f" and {others} more" if others > 0 else "")
         plural = "variables are" if len(names) > 1 else "variable is"
         super().__init__(
-            f"{file}: {len(names)} environment {plural} not set, with placeholders because nothing is sent: {listed}"
+            f"{file}: {len(names)} environment {plural} not set, with placeholders because nothing is sent: "
+            f"{listed}{hint}"
         )
 
 

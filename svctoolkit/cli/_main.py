@@ -79,6 +79,7 @@ def _run(arguments: Sequence[str]) -> int:
     variables = {
         "SVC_ENV": environment,
         "SVC_SIMULATE": args.simulate if command.simulates else None,
+        "SVC_VAR_FILES": _parser.var_files(args),
         "SVCTOOLKIT_TRUST_CODE": "1" if command.runs_code and args.trust_code else None,
     }
     with warnings.catch_warnings(), ExitStack() as stack:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import textwrap
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import NoReturn
 
 from svctoolkit.cli import _terminal
@@ -75,9 +77,30 @@ def of(name: str, command: Command) -> Parser:
     if command.loads_workspace:
         help_text = "use this environment of the workspace (default: SVC_ENV, if set)"
         parser.add_argument("--env", metavar="NAME", help=help_text)
+        add_var_files(parser)
         help_text = "reject workspaces with unknown destination types, unknown variables, or settings without effect"
         parser.add_argument("--strict", action="store_true", help=help_text)
     return parser
+
+
+def add_var_files(parser: argparse.ArgumentParser) -> None:
+    """Declare `--var-file`."""
+    parser.add_argument(
+        "--var-file",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="values of {{ .NAME }} in a rudder-cli project, NAME.vars.yaml; may be repeated, and a later file wins",
+    )
+
+
+def var_files(args: argparse.Namespace) -> str | None:
+    """The files of `--var-file` as one text for the environment; None without any. Raises `UsageError`."""
+    names: list[str] = getattr(args, "var_file", [])
+    for name in names:
+        if not Path(name).is_file():
+            raise UsageError(f"--var-file {name}: no such file")
+    return os.pathsep.join(os.path.abspath(name) for name in names) or None
 
 
 def examples(lines: Sequence[str]) -> str | None:

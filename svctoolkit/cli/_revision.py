@@ -22,8 +22,16 @@ _FILE = "workspace.yaml"
 
 
 def file_of(ref: str) -> Path | None:
-    """The workspace file at a path: the file itself, or `workspace.yaml` in a folder; None if it does not exist."""
+    """The workspace at a path: the file itself, `workspace.yaml` in a folder, or the folder of a rudder-cli project.
+
+    A `workspace.yaml` that does not exist means the project in its folder. None if there is nothing.
+    """
+    from svctoolkit.workspace import project_at
+
     path = Path(ref)
+    project = project_at(path)
+    if project is not None:
+        return project
     if path.is_dir():
         return path / _FILE
     return path if path.exists() else None
@@ -36,12 +44,16 @@ def workspace_at(revision: str, file: Path) -> Workspace:
     """
     from svctoolkit.workspace import Workspace, load_env
 
-    environ = load_env(file.parent, os.environ)
-    with _check_out(revision, file.parent) as folder, _own_paths(folder, file.parent, revision):
-        if not (folder / file.name).is_file():
+    base = file if file.is_dir() else file.parent
+    environ = load_env(base, os.environ)
+    with _check_out(revision, base) as folder, _own_paths(folder, base, revision):
+        place = folder if file.is_dir() else folder / file.name
+        if not place.exists():
             raise UsageError(f"revision {revision} does not contain {file}")
-        workspace = Workspace.load(folder / file.name, environ=environ)
-    workspace.folder = file.parent  # the checkout is deleted; cassettes are found in the current folder
+        workspace = Workspace.load(place, environ=environ)
+    if file.is_dir():  # a project is named after its folder, which is temporary here
+        workspace.name = base.resolve().name
+    workspace.folder = base  # the checkout is deleted; cassettes are found in the current folder
     return workspace
 
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from svctoolkit.rudder_cli._connections import Entry
 from svctoolkit.rudder_cli._definitions import Release
+from svctoolkit.rudder_cli._files import SpecFile, is_spec
 from svctoolkit.rudder_cli._findings import Finding
 from svctoolkit.rudder_cli._read import Destination, RudderProject, is_project, read_project
-from svctoolkit.rudder_cli._variables import from_environment, read_var_files
+from svctoolkit.rudder_cli._sources import plan_of, platform
+from svctoolkit.rudder_cli._transformations import code_of
+from svctoolkit.rudder_cli._variables import FILES, SUFFIXES, Use, given_variables, read_var_files, substitute
 
 __all__ = [
+    "FILES",
+    "SUFFIXES",
     "Destination",
+    "Entry",
     "Finding",
     "Release",
     "RudderProject",
-    "from_environment",
+    "SpecFile",
+    "Use",
+    "code_of",
+    "given_variables",
     "is_project",
+    "is_spec",
+    "plan_of",
+    "platform",
     "read_project",
     "read_var_files",
+    "substitute",
 ]

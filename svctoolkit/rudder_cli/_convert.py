@@ -107,7 +107,9 @@ def _converted(setting: Setting, config: Mapping[str, Json], definition: Definit
 def _objects(setting: Setting, items: list[Json]) -> list[dict[str, Json]]:
     rewritten = []
     for item in items:
-        pairs = ((name, item.get(key, _ABSENT)) for name, key in setting.rename.items()) if item else ()
+        if not isinstance(item, dict):
+            continue
+        pairs = ((name, item.get(key, _ABSENT)) for name, key in setting.rename.items())
         kept = {name: value for name, value in pairs if value is not _ABSENT and value is not None}
         if kept:
             rewritten.append(kept)

@@ -37,6 +37,22 @@ class SpecFile:
     document: Document | None = None
     more: int = 0  # line of a second document, which rudder-cli ignores
     placeholders: dict[str, str] = field(default_factory=dict)
+    source: str = ""  # the text before variables were replaced, if it has any
+
+    def spec_with_references(self) -> dict[str, Json] | None:
+        """Return `spec` with references in place of variables; None for a file without variables.
+
+        Variables in keys, and those with a default and no value, are as in `spec`.
+        """
+        if not self.source:
+            return None
+        text, _ = _first_document(substitute(self.source, {}, placeholders=True).text)
+        try:
+            data = yamlfile.load(text, name=self.name).data
+        except ConfigError:
+            return None
+        spec = data.get("spec") if isinstance(data, dict) else None
+        return spec if isinstance(spec, dict) else None
 
     @property
     def data(self) -> dict[str, Json]:
@@ -116,7 +132,7 @@ def read_file(
         message = f"cannot be read: {problem.message}"
         return SpecFile(name, path, ""), [Finding(PARSE, "error", name, "", 1, 1, message, problem.where)]
     filled = substitute(text, values, placeholders=placeholders)
-    file = SpecFile(name, path, filled.text, placeholders=filled.placeholders)
+    file = SpecFile(name, path, filled.text, placeholders=filled.placeholders, source=text if filled.uses else "")
     unknown = list(_unknown_variables(name, text, filled))
     return file, unknown or _parse(file)
 

@@ -21,7 +21,7 @@ from svctoolkit.rudder_cli import (
     _transformations,
 )
 from svctoolkit.rudder_cli._connections import Entry
-from svctoolkit.rudder_cli._convert import by_rule, settings_of
+from svctoolkit.rudder_cli._convert import by_rule, camel, settings_of
 from svctoolkit.rudder_cli._definitions import CURRENT, MODES, OLD, Release, find, is_later_only
 from svctoolkit.rudder_cli._files import SpecFile, is_spec, project_files, read_file
 from svctoolkit.rudder_cli._findings import Finding
@@ -55,6 +55,7 @@ class Destination:
     transformation: str
     file: SpecFile
     checked: bool  # whether its type has a definition here
+    secrets: frozenset[str] | None  # settings that are secret; None: unknown
 
 
 @dataclass
@@ -94,11 +95,20 @@ class RudderProject:
     def destinations(self) -> dict[str, Destination]:
         """The destinations with the settings of the service, by id. Those with invalid keys are left out."""
         invalid = {f.file for f in self.findings if f.severity == "error" and f.rule.startswith("destination/spec")}
-        files = [file for file in self.of_kind("destination") if file.name not in invalid and file.spec.get("id")]
-        return {str(file.spec["id"]): self._destination(file) for file in files}
+        return {id_: item for id_, item in self.every_destination.items() if item.file.name not in invalid}
 
-    def _destination(self, file: SpecFile) -> Destination:
-        spec = file.spec
+    @cached_property
+    def every_destination(self) -> dict[str, Destination]:
+        """Like `destinations`, with those that have invalid keys."""
+        files = [file for file in self.of_kind("destination") if file.spec.get("id")]
+        return {str(file.spec["id"]): self._destination(file, file.spec) for file in files}
+
+    def with_references(self, destination: Destination) -> dict[str, Json]:
+        """Return the settings of a destination with references in place of all variables, `$(env:RUDDER_NAME)`."""
+        spec = destination.file.spec_with_references()
+        return destination.config if spec is None else self._destination(destination.file, spec).config
+
+    def _destination(self, file: SpecFile, spec: dict[str, Json]) -> Destination:
         definition = _destinations.definition_of(spec, self.release)
         config = spec.get("config") or {}
         settings = settings_of(config, definition) if definition else by_rule(config)
@@ -113,6 +123,7 @@ class RudderProject:
             written.partition(":")[2] if isinstance(written, str) else "",
             file,
             definition is not None,
+            frozenset(camel(path.split(".")[0]) for path in definition.secrets) if definition else None,
         )
 
 

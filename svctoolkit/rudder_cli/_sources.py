@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from svctoolkit.json_types import Json
-from svctoolkit.rudder_cli._definitions import CURRENT, Release
+from svctoolkit.rudder_cli._definitions import CURRENT, SOURCE_TYPES, Release
 from svctoolkit.rudder_cli._files import SpecFile
 from svctoolkit.rudder_cli._findings import Finding
 from svctoolkit.rudder_cli._shapes import BOOLEAN, TEXT, Checker, is_open, reference, reference_form
@@ -103,3 +103,9 @@ def source_type(type_: str) -> str:
     if type_ == "javascript":
         return "web"
     return type_ if type_ in _OWN else "cloud"
+
+
+def platform(type_: str) -> str:
+    """Return the source type of a source as the service spells it: the key of settings by source type."""
+    own = source_type(type_)
+    return SOURCE_TYPES.get(own, own)

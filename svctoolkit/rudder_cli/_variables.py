@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError
 
 PREFIX = "RUDDER_"  # of environment variables
+FILES = "SVC_VAR_FILES"  # in the environment: the files of --var-file, separated as in PATH
 SUFFIXES = (".vars.yaml", ".vars.yml")
 _TOKEN = re.compile(r"\{\{[ \t]*\.(?P<name>[^\s|{}]*)[ \t]*(?P<pipe>\|(?P<default>[^{}\n]*))?\}\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -107,7 +109,7 @@ def _in_comment(text: str, index: int) -> bool:
     return False
 
 
-def read_var_files(paths: list[Path]) -> dict[str, str]:
+def read_var_files(paths: Sequence[Path]) -> dict[str, str]:
     """Return the variables in files; a later file wins. Raises `ConfigError` for a file that rudder-cli rejects."""
     values: dict[str, str] = {}
     for path in paths:
@@ -127,6 +129,14 @@ def read_var_files(paths: list[Path]) -> dict[str, str]:
     return values
 
 
-def from_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that the environment sets as `RUDDER_NAME`."""
+def given_variables(environ: Mapping[str, str], first: Sequence[Path] = ()) -> dict[str, str]:
+    """Return the variables of files, of which later ones win, and of `RUDDER_NAME` in the environment before all.
+
+    The files are `first`, then those of `--var-file`. Raises `ConfigError` for an invalid file.
+    """
+    given = [Path(text) for text in environ.get(FILES, "").split(os.pathsep) if text]
+    return {**read_var_files([*first, *given]), **_from_environment(environ)}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return {name.removeprefix(PREFIX): value for name, value in environ.items() if name.startswith(PREFIX)}

@@ -86,6 +86,7 @@ __all__ = [
     "load_env",
     "mask_output",
     "on_load",
+    "project_at",
     "read_project",
     "record",
     "record_written",
@@ -94,6 +95,16 @@ __all__ = [
     "save_env",
     "schema",
 ]
+
+
+def project_at(path: Path) -> Path | None:
+    """Return the rudder-cli project that a workspace's path means; None if it means none.
+
+    A folder with a workspace.yaml is that workspace. A missing workspace.yaml means the project in its folder.
+    """
+    from svctoolkit.workspace import _rudder_project
+
+    return _rudder_project.project_at(path)
 
 
 def read_project(

@@ -159,7 +159,7 @@ class Builder:
     def _tracking_plan(self, key: str, shape: TrackingPlanShape) -> TrackingPlan:
         """Load a tracking plan. Problems in its files are reported with positions in those files."""
         path = ("trackingPlans", key)
-        item = TrackingPlan(key, None, shape.format, shape.plan, shape.version, shape.strict)
+        item = TrackingPlan(key, None, shape.format, shape.plan, shape.version, shape.strict, shape.variables)
         if (shape.project is None) == (shape.file is None):
             self._flaw(path, "give either 'project' (a folder) or 'file'", key=True)
             return item
@@ -168,7 +168,9 @@ class Builder:
         form = item.format or ("rudder-cli" if shape.project is not None else None)
         try:
             with inputs.recording() as self.inputs[".".join(path)]:
-                item.project = plans.load(self._folder / item.path, format=form, strict=item.strict)
+                values = self._variables(item.variables)
+                place = self._folder / item.path
+                item.project = plans.load(place, format=form, strict=item.strict, variables=values)
             if item.plan is not None:
                 item.project.plan(item.plan)
         except UnknownName as error:
@@ -176,6 +178,14 @@ class Builder:
         except ConfigError as error:
             self._flaw((*path, member), f"cannot be used:\n{error}")
         return item
+
+    def _variables(self, files: list[str]) -> dict[str, str] | None:
+        """Return the values of variables in a rudder-cli project; None without files for it."""
+        if not files:
+            return None
+        from svctoolkit import rudder_cli
+
+        return rudder_cli.given_variables(self._environ, [self._folder / file for file in files])
 
     def _transformation(self, key: str, shape: TransformationShape) -> Transformation:
         language, code, file, version = self._code(shape, ("transformations", key))

@@ -361,7 +361,7 @@ class TrackingPlan(Displayed):
 
     `plan` selects one of several, `version` is used if the file does not contain a version, `format` if the format
     cannot be detected. Unless `strict`, schemas that RudderStack rejects are accepted, and their events pass unchecked
-    as they do there.
+    as they do there. `variables` are files with values of `{{ .NAME }}` in a rudder-cli project.
     """
 
     key: str
@@ -370,6 +370,7 @@ class TrackingPlan(Displayed):
     plan: str | None = None
     version: int | None = None
     strict: bool = True
+    variables: list[str] = field(default_factory=list)
     project: Project = field(default_factory=_no_plans, repr=False)
 
     @property

@@ -38,6 +38,11 @@ def load_file(
     kind: type[Workspace], path: Path, environ: Mapping[str, str], *, strict: bool, environment: str | None
 ) -> Workspace:
     """See `Workspace.load`."""
+    project = _rudder_project_at(path)
+    if project is not None:
+        return _project(project, kind, environ, strict=strict, environment=environment)
+    if path.is_dir():
+        path = path / "workspace.yaml"
     with inputs.recording() as read:
         document = yamlfile.load(path, error=InvalidWorkspace)
         own_types.register(path.parent)
@@ -53,6 +58,29 @@ def load_file(
     if name:
         workspace.environments = {}  # one of them has been applied, and would be saved as the base
     announce(workspace)
+    return workspace
+
+
+def _rudder_project_at(path: Path) -> Path | None:
+    """Return the project of rudder-cli that a path means, if it is one."""
+    if path.is_file() and path.name == "workspace.yaml":
+        return None  # nearly always: reading projects is not imported then
+    from svctoolkit.workspace._rudder_project import project_at
+
+    return project_at(path)
+
+
+def _project(
+    folder: Path, kind: type[Workspace], environ: Mapping[str, str], *, strict: bool, environment: str | None
+) -> Workspace:
+    """Return the workspace in a project of rudder-cli, with the notes on it as a warning."""
+    from svctoolkit.workspace._rudder_project import environment_of, load_project
+
+    name = environment_of(environ, environment)
+    workspace, notes = load_project(folder, kind, environ, strict=strict, environment=name)
+    workspace.simulate = _level(environ)
+    if notes:
+        warnings.warn(WorkspaceNotes(yamlfile.cap(notes), len(notes)), stacklevel=4)
     return workspace
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder, Transport
     from svctoolkit.delivery.modes import Mode, Setting
     from svctoolkit.plans import Plan
+    from svctoolkit.rudder_cli import RudderProject
     from svctoolkit.transformations import Runnable
     from svctoolkit.workspace._patience import Patience
     from svctoolkit.yamlfile import Document
@@ -73,6 +74,7 @@ class Workspace(ItemCollection, Displayed):
     simulate: Level | None = None  # used instead of `delivery.simulate`, and not saved: an option of the user
     folder: Path | None = field(default=None, repr=False)  # base of relative paths
     file: Path | None = field(default=None, repr=False, compare=False)  # that this was loaded from
+    project: RudderProject | None = field(default=None, repr=False, compare=False)  # of rudder-cli, loaded from
     #: isolates user code: a sandbox process never serves two workspaces
     scope: Scope = field(default_factory=Scope, init=False, repr=False, compare=False)
     #: the files of items by section and key, `trackingPlans.shop`; under `""` those of the workspace itself
@@ -91,7 +93,10 @@ class Workspace(ItemCollection, Displayed):
         strict: bool = False,
         environment: str | None = None,
     ) -> Workspace:
-        """Load a workspace from a YAML file, or from a RudderStack workspace configuration (a JSON file).
+        """Load a workspace from a YAML file, a RudderStack workspace configuration (JSON), or a rudder-cli project.
+
+        A project is a folder of YAML resources. Nothing in it needs a value: `{{ .NAME }}` is `RUDDER_NAME` in
+        `environ`, or has a placeholder. An environment `prod` is the file `prod.vars.yaml` in it, or next to it.
 
         `$(env:NAME)` and `$(env:NAME:-default)` are replaced by environment variables in configurations, credentials,
         tokens and `delivery.geolocation`; write `$$(env:` for the literal text. Variables that are not in `environ` are

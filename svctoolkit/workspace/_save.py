@@ -171,6 +171,7 @@ class _Writer:
             "plan": item.plan,
             "version": item.version,
             "strict": None if item.strict else False,
+            "variables": [Path(os.path.relpath(self._old / f, self._new)).as_posix() for f in item.variables] or None,
         }
         return {name: value for name, value in members.items() if value is not None}
 

@@ -65,6 +65,9 @@ class TrackingPlanShape(_Shape):
     plan: Annotated[Text | None, Meta(description="id of the plan, if there are several")] = None
     version: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     strict: Annotated[bool, Meta(description="reject schemas whose events RudderStack does not check")] = True
+    variables: Annotated[
+        list[Text], Meta(description="files with values of {{ .NAME }} in a rudder-cli project; a later one wins")
+    ] = []
 
 
 class ForwardShape(_Shape):

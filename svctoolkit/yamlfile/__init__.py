@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from svctoolkit.json_types import Json
 from svctoolkit.yamlfile._build import scalar
 from svctoolkit.yamlfile._check import Misfit, check, misfits
-from svctoolkit.yamlfile._document import MAX_PROBLEMS, SHARED, Document, cap, without_collector
+from svctoolkit.yamlfile._document import MAX_PROBLEMS, SHARED, Document, Text, cap, without_collector
 from svctoolkit.yamlfile._load import display_name, load, load_text
 from svctoolkit.yamlfile._removed import REMOVED
 from svctoolkit.yamlfile._schema import fits, schema
@@ -44,6 +44,7 @@ __all__ = [
     "SHARED",
     "Document",
     "Misfit",
+    "Text",
     "cap",
     "check",
     "display_name",

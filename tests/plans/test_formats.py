@@ -271,11 +271,15 @@ def test_all_problems_are_reported(tmp_path: Path) -> None:
 
 
 def test_variables_are_filled_in(tmp_path: Path) -> None:
-    """From `*.vars.yaml`; a variable without a value is a mistake."""
-    files = {**PROJECT, "plan.yaml": PROJECT["plan.yaml"].replace("display_name: Shop", 'display_name: "{{ .NAME }}"')}
-    assert "{{ .NAME }} has no value" in problems(write(tmp_path, files))[0]
+    """From the environment, or files that are given; a variable without a value is a mistake."""
+    files = {**PROJECT, "plan.yaml": PROJECT["plan.yaml"].replace("display_name: Shop", "display_name: {{ .NAME }}")}
+    write(tmp_path, {**files, "test.vars.yaml": "NAME: My shop\n"})
 
-    assert plans.load(write(tmp_path, {"test.vars.yaml": "NAME: My shop\n"})).plan().name == "My shop"
+    assert problems(tmp_path)[0] == (
+        "plan.yaml:6:17: undefined variable 'NAME': set RUDDER_NAME, or give a file with --var-file "
+        "(--var-file test.vars.yaml)"
+    )
+    assert plans.load(tmp_path, variables={"NAME": "My shop"}).plan().name == "My shop"
 
 
 TOTAL = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}

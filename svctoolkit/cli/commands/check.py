@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from svctoolkit.cli import _parser
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ConfigError, Problem, UsageError, WorkspaceNotes, WorkspaceWarning
 
@@ -20,6 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--env", metavar="NAME", help="use this environment of the workspace (default: SVC_ENV, if set)"
     )
+    _parser.add_var_files(parser)
     parser.add_argument("--strict", action="store_true", help="exit with code 1 if there are notes")
 
 

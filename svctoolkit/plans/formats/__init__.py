@@ -24,8 +24,17 @@ FORMATS: Registry[Format] = Registry(
 __all__ = ["FORMATS", "Format", "load", "of_service"]
 
 
-def load(path: Path | str, *, format: str | None = None, strict: bool = True) -> Project:
+def load(
+    path: Path | str,
+    *,
+    format: str | None = None,
+    strict: bool = True,
+    variables: Mapping[str, str] | None = None,
+) -> Project:
     """Read the plans in a file or a folder. Without `format`, the format is detected.
+
+    `variables` are the values of `{{ .NAME }}` in a project of rudder-cli, without a prefix (default: those of the
+    environment, `RUDDER_NAME`).
 
     Raises `InvalidPlan` with all problems, each with file, line and column; with `strict` also for schemas that
     RudderStack rejects (it lets their events pass unchecked). Raises `UnknownName` for an unknown format.
@@ -35,7 +44,7 @@ def load(path: Path | str, *, format: str | None = None, strict: bool = True) ->
     if not inputs.exists(path):
         raise InvalidPlan("no such file or folder", where=name)
     reader = FORMATS[format] if format else _format_of(path)
-    loader = Loader()
+    loader = Loader(variables=variables)
     project = reader.read(path, loader)
     if strict and not loader.problems:
         for plan in project.plans.values():

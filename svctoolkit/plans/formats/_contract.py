@@ -39,10 +39,14 @@ _MOST = 2**53  # every program that reads JSON knows integers up to here
 
 @dataclass(slots=True)
 class Loader:
-    """Loads the files of a plan. `problems` collects what is wrong in them, `files` what was read."""
+    """Loads the files of a plan. `problems` collects what is wrong in them, `files` what was read.
+
+    `variables` are the values of `{{ .NAME }}` in projects of rudder-cli; None: those of the environment.
+    """
 
     problems: list[Problem] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    variables: Mapping[str, str] | None = None
 
     def load(self, path: Path) -> Document | None:
         """Return the document of a YAML or JSON file; None if it cannot be read, which is noted."""
@@ -53,11 +57,14 @@ class Loader:
             self.problems += error.problems
             return None
 
-    def load_each(self, path: Path) -> list[Document]:
-        """Return the documents of a YAML file, which `---` separates, with positions in this file."""
+    def load_each(self, path: Path, fill: Callable[[str, str], str]) -> list[Document]:
+        """Return the documents of a YAML file, which `---` separates, with positions in this file.
+
+        `fill` changes its text before it is parsed, and gets its name, too.
+        """
         self.files.append(path)
         try:
-            text = yamlfile.load_text(path)
+            text = fill(yamlfile.load_text(path), yamlfile.display_name(path))
             return [yamlfile.load(part, name=yamlfile.display_name(path), error=InvalidPlan) for part in _parts(text)]
         except ConfigError as error:
             self.problems += error.problems

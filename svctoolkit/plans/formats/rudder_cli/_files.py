@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from svctoolkit import inputs
-from svctoolkit.errors import did_you_mean
+from svctoolkit import inputs, rudder_cli
+from svctoolkit.errors import Problem, did_you_mean
 from svctoolkit.plans.formats._contract import Loader, files_below
-from svctoolkit.yamlfile import Document
+from svctoolkit.yamlfile import Document, Text
 
 OLD, NEW = "rudder/v0.1", "rudder/v1"
 _VERSIONS: Final = {"rudder/0.1": OLD, "rudder/v0.1": OLD, "rudder/v1": NEW}
@@ -21,8 +21,19 @@ _KINDS: Final = {
     NEW: {"properties", "custom-types", "events", "categories", "tracking-plan", "event-stream-source"},
 }
 #: other kinds that a project may contain
-_OTHERS: Final = {"transformation", "transformation-library", "retl-source-sql-model", "data-graph"}
-_VARIABLE: Final = re.compile(r"\{\{\s*\.([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_OTHERS: Final = {
+    "transformation",
+    "transformation-library",
+    "destination",
+    "event-stream-connections",
+    "account",
+    "import-manifest",
+    "retl-source-sql-model",
+    "retl-source-table",
+    "retl-connections",
+    "data-graph",
+}
+_KIND: Final = re.compile(rb"(?m)^kind[ ]*:[ ]*[\"']?([\w-]+)")
 _TOP: Final = {"version", "kind", "metadata", "spec"}
 
 
@@ -111,53 +122,52 @@ class SpecFile(NamedTuple):
 def spec_files(folder: Path, loader: Loader) -> list[SpecFile]:
     """Return the files of a project that plans are built from. Problems with the files themselves are noted."""
     paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
-    variables = _variables(paths, loader)
-    variables |= {name.removeprefix("RUDDER_"): text for name, text in os.environ.items() if name.startswith("RUDDER_")}
+    variables = loader.variables
+    if variables is None:
+        variables = rudder_cli.given_variables(os.environ)
+    proposed = [path for path in paths if path.name.endswith(rudder_cli.SUFFIXES)]
     files: list[SpecFile] = []
     for path in paths:
-        files += _spec_files(path, loader, variables)
+        files += _spec_files(path, loader, variables, proposed)
     return files
 
 
-def _variables(paths: list[Path], loader: Loader) -> dict[str, str]:
-    variables: dict[str, str] = {}
-    for path in paths:
-        if path.name.endswith((".vars.yaml", ".vars.yml")):
-            document = loader.load(path)
-            if document is not None and isinstance(document.data, Mapping):
-                variables |= {str(name): str(value) for name, value in document.data.items()}
-    return variables
-
-
-def is_spec(path: Path) -> bool:
-    """Whether a file declares itself part of a project, without reading all of it."""
-    try:
-        start = inputs.read(path, 4000)
-        return re.search(rb"(?m)^[\"']?version[\"']?\s*:\s*[\"']?rudder/", start) is not None
-    except OSError:
-        return False
-
-
-def _spec_files(path: Path, loader: Loader, variables: Mapping[str, str]) -> Iterator[SpecFile]:
+def _spec_files(path: Path, loader: Loader, variables: Mapping[str, str], proposed: list[Path]) -> Iterator[SpecFile]:
     """Yield the documents of a file, such as `plan infer` prints; mostly one."""
-    if path.name.endswith((".vars.yaml", ".vars.yml")) or not is_spec(path):
+    if path in proposed or not rudder_cli.is_spec(path) or _is_other(path):
         return
-    documents = [each for each in loader.load_each(path) if isinstance(each.data, dict)]
-    if documents and all(_kind_of(document.data) in _OTHERS for document in documents):
-        loader.files.remove(path)
-    for document in documents:
-        file = _spec_file(document, document.data, loader, variables)
+
+    def fill(text: str, name: str) -> str:
+        filled, source = rudder_cli.substitute(text, variables), Text(text, name)
+        unknown = [use for use in filled.uses if use.reason]
+        loader.problems += [Problem(_why(use, proposed), source.where_at(use.index)) for use in unknown]
+        return "" if unknown else filled.text
+
+    for document in loader.load_each(path, fill):
+        if not isinstance(document.data, dict):
+            continue
+        file = _spec_file(document, document.data, loader)
         if file is not None:
             yield file
+
+
+def _is_other(path: Path) -> bool:
+    """Whether all documents of a file are of kinds that plans do not need, such as destinations."""
+    kinds = _KIND.findall(inputs.read(path))
+    return bool(kinds) and all(kind.decode("utf-8", "replace") in _OTHERS for kind in kinds)
+
+
+def _why(use: rudder_cli.Use, proposed: list[Path]) -> str:
+    """Return why a variable has no value, and which files may have one: they are read only when given."""
+    names = ", ".join(f"--var-file {path.name}" for path in proposed[:3])
+    return f"{use.reason} ({names})" if names and "undefined" in use.reason else use.reason
 
 
 def _kind_of(data: Mapping[str, Any]) -> str:
     return str(data.get("kind"))
 
 
-def _spec_file(
-    document: Document, data: dict[str, Any], loader: Loader, variables: Mapping[str, str]
-) -> SpecFile | None:
+def _spec_file(document: Document, data: dict[str, Any], loader: Loader) -> SpecFile | None:
     version = _VERSIONS.get(str(data.get("version")))
     if version is None:
         known = ", ".join(sorted(_VERSIONS))
@@ -167,6 +177,8 @@ def _spec_file(
     if kind in _OTHERS:
         return None
     if kind not in _KINDS[version]:
+        if not _is_mistake(kind):
+            return None  # of a newer release
         loader.note(document, ("kind",), _wrong_kind(kind, version))
         return None
     for name in data:
@@ -175,8 +187,13 @@ def _spec_file(
     if not isinstance(data.get("spec"), dict):
         loader.note(document, ("spec",), "'spec' must be an object")
         return None
-    missing = _fill_in(document, data["spec"], ("spec",), variables, loader)
-    return None if missing else SpecFile(document, loader, version, str(kind))
+    return SpecFile(document, loader, version, str(kind))
+
+
+def _is_mistake(kind: str) -> bool:
+    """Whether an unknown kind is one that plans are built from, misspelt or in the wrong version."""
+    known = _KINDS[OLD] | _KINDS[NEW]
+    return kind in known or bool(did_you_mean(kind, sorted(known)))
 
 
 def _wrong_kind(kind: str, version: str) -> str:
@@ -187,26 +204,7 @@ def _wrong_kind(kind: str, version: str) -> str:
     return f"unknown kind {kind!r}.{did_you_mean(kind, [*_KINDS[version], *_OTHERS])}"
 
 
-def _fill_in(
-    document: Document, data: Any, path: tuple[str | int, ...], variables: Mapping[str, str], loader: Loader
-) -> bool:
-    """Replace `{{ .NAME }}` with values. Returns whether one is missing, which is noted."""
-    missing = False
-    for step, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
-        if isinstance(value, (dict, list)):
-            missing |= _fill_in(document, value, (*path, step), variables, loader)
-        elif isinstance(value, str) and "{{" in value:
-            unknown = [name for name in _VARIABLE.findall(value) if name not in variables]
-            for name in unknown:
-                message = f"{{{{ .{name} }}}} has no value: set RUDDER_{name}, or add it to a *.vars.yaml file"
-                loader.note(document, (*path, step), message)
-            missing |= bool(unknown)
-            if not unknown:
-                data[step] = _VARIABLE.sub(lambda match: variables[match[1]], value)
-    return missing
-
-
 def describes(folder: Path) -> bool:
     """Whether a folder or file belongs to a project."""
     paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
-    return any(map(is_spec, paths))
+    return any(map(rudder_cli.is_spec, paths))

@@ -1,0 +1,128 @@
+"""A folder of rudder-cli is a workspace."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+from svctoolkit import replay
+from svctoolkit.errors import InvalidWorkspace, UnknownName, UnsetVariables, WorkspaceNotes
+from svctoolkit.pipeline import Pipeline
+from svctoolkit.secrets import Secret
+from svctoolkit.workspace import Workspace
+from tests.rudder_cli.bakery import BRAZE, HOOK, LINKS, SHOP, resource, write
+
+SOLD = {"type": "track", "event": "Loaf Sold", "userId": "u", "properties": {"price": 3, "currency": "eur"}}
+ENVIRONMENT = {"RUDDER_OVEN_TOKEN": "hot-oven-token", "RUDDER_LETTERS_KEY": "letters-secret-key"}
+
+
+def loaded(folder: Path, environ: dict[str, str] | None = None, **options: str) -> Workspace:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Workspace.load(folder, environ=ENVIRONMENT if environ is None else environ, **options)
+
+
+def test_its_parts(tmp_path: Path) -> None:
+    shop = loaded(write(tmp_path))
+
+    assert (shop.sources["till"].type, shop.sources["till"].tracking_plan) == ("web", "bread")
+    assert shop.sources["till"].plan_settings == {
+        "track": {"propagate_violations": True, "drop_unplanned_events": True}
+    }
+    assert (shop.destinations["ovens"].name, shop.destinations["ovens"].transformation) == ("Ovens", "tidy")
+    assert list(shop.transformations) == ["tidy"]
+    assert list(shop.libraries) == ["textTools"]
+    assert list(shop.tracking_plans) == ["bread"]
+
+
+def test_events_run_through_it(tmp_path: Path) -> None:
+    result = Pipeline(loaded(write(tmp_path))).test_destination("ovens", SOLD)
+
+    assert "EUR" in str(result.to_dict())
+
+
+def test_the_plan_is_applied(tmp_path: Path) -> None:
+    shop = loaded(write(tmp_path))
+    results = replay.replay([{**SOLD, "event": "Unplanned"}], shop, source="till")
+
+    assert {group.stage for group in results.groups} == {"tracking_plan"}
+
+
+def test_secrets_stay_references(tmp_path: Path) -> None:
+    secret = loaded(write(tmp_path)).destinations["ovens"].config["bearerToken"]
+
+    assert isinstance(secret, Secret)
+    assert (secret.reveal(), secret.origin) == ("hot-oven-token", "$(env:RUDDER_OVEN_TOKEN)")
+
+
+def test_a_public_setting_from_a_variable_is_not_masked(tmp_path: Path) -> None:
+    hook = HOOK.replace("from: north", 'from: "{{ .SIDE }}"')
+    shop = loaded(write(tmp_path, {"ovens.yaml": hook}), {**ENVIRONMENT, "RUDDER_SIDE": "south"})
+
+    assert "south" in str(shop.destinations["ovens"].config)
+
+
+def test_nothing_needs_a_value(tmp_path: Path) -> None:
+    (write(tmp_path) / "dev.vars.yaml").write_text("OVEN_TOKEN: x\n")
+    with pytest.warns(UnsetVariables, match=r"2 environment variables.*--var-file .*dev\.vars\.yaml"):
+        shop = Workspace.load(tmp_path, environ={})
+
+    assert shop.unset == ["RUDDER_LETTERS_KEY", "RUDDER_OVEN_TOKEN"]
+    assert "EUR" in str(Pipeline(shop).test_destination("ovens", SOLD).to_dict())
+
+
+def test_an_environment_is_a_file_of_variables(tmp_path: Path) -> None:
+    folder = write(tmp_path / "rudder")
+    (folder / "prod.vars.yaml").write_text("OVEN_TOKEN: prod-token\nLETTERS_KEY: prod-key\n")
+    (tmp_path / "dev.vars.yml").write_text("OVEN_TOKEN: dev-token\nLETTERS_KEY: dev-key\n")
+
+    def token(**options: str) -> str:
+        return str(loaded(folder, {}, **options).destinations["ovens"].config["bearerToken"].reveal())
+
+    assert (token(environment="prod"), token(environment="dev")) == ("prod-token", "dev-token")
+    with pytest.raises(UnknownName, match=r"unknown environment 'test'.*test\.vars\.yaml"):
+        token(environment="test")
+
+
+def test_what_rudder_cli_rejects_is_a_note(tmp_path: Path) -> None:
+    broken = {"links.yaml": LINKS.replace("source:till", "source:tills", 1)}
+    with pytest.warns(WorkspaceNotes, match=r"links\.yaml:8:5: source 'tills' not found in the project \[event-stream"):
+        shop = Workspace.load(write(tmp_path, broken), environ=ENVIRONMENT)
+
+    assert [connection.destination for connection in shop.sources["till"].connections] == ["letters"]
+    with pytest.raises(InvalidWorkspace, match="tills"):
+        Workspace.load(tmp_path, environ=ENVIRONMENT, strict=True)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InvalidWorkspace, match=r"till\.yaml:\d+:\d+: "):
+        loaded(write(tmp_path, {"till.yaml": SHOP.replace("type: javascript", "type: [")}))
+
+
+def test_newer_things_do_not_stop_the_rest(tmp_path: Path) -> None:
+    table = resource("retl-source-table", "id: t")
+    firebase = (
+        BRAZE.replace("type: braze", "type: firebase")
+        .replace("id: letters", "id: f")
+        .replace("display_name: Letters", "display_name: Fire")
+    )
+    with pytest.warns(WorkspaceNotes, match="converted by rule and not checked"):
+        shop = Workspace.load(write(tmp_path, {"t.yaml": table, "f.yaml": firebase}), environ=ENVIRONMENT)
+
+    assert (shop.destinations["f"].type, shop.destinations["f"].config["dataCenter"]) == ("FIREBASE", "EU-01")
+
+
+def test_a_folder_with_a_workspace_file_is_that_workspace(tmp_path: Path) -> None:
+    write(tmp_path / "rudder")
+    (tmp_path / "workspace.yaml").write_text("workspace: own\n")
+
+    assert loaded(tmp_path).name == "own"
+    assert loaded(tmp_path / "rudder").name == "rudder"
+
+
+def test_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(write(tmp_path))
+
+    assert list(loaded(Path("workspace.yaml")).sources) == ["till"]
