@@ -51,3 +51,17 @@ def test_run_starts_in_the_time_of_a_few_imports(suite: Path) -> None:
     ran = best([sys.executable, "-m", "svctoolkit", "run", "one.suite.yaml"], 5, suite)
 
     assert ran.cpu < 3.5 * modules.cpu
+
+
+def test_run_does_not_look_for_garbage_in_modules(suite: Path) -> None:
+    """Nothing that imports have made is looked at again and again, nor at the end of the process."""
+    code = (
+        "import gc, sys\n"
+        "from svctoolkit.__main__ import main\n"
+        "sys.argv = ['svctoolkit', 'run', 'one.suite.yaml']\n"
+        "assert main() == 0\n"
+        "print(gc.get_stats()[-1]['collections'] < 2, gc.get_freeze_count() > 10_000)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=suite, check=True, capture_output=True, text=True)
+
+    assert done.stdout.splitlines()[-1] == "True True"
