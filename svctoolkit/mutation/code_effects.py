@@ -144,9 +144,21 @@ def events_for(
 def _all_events(workspace: Workspace, key: str, scenarios: Sequence[Scenario]) -> Sequence[Mapping[str, Json]]:
     """Return those of `events_for`, and combinations of members; none if they are too many to try all."""
     events = events_for(workspace, key, scenarios, most=_ALL + 1)
-    code, language = "\n".join(_codes(workspace, key)), workspace.transformations[key].language
-    together = combinations(written_events(scenarios, workspace), code, language, most=_ALL - len(events))
+    together = _together(workspace, key, scenarios, _ALL - len(events))
     return [*events, *together] if together is not None else ()  # a selection of them would show too little
+
+
+def many_events(workspace: Workspace, key: str, scenarios: Sequence[Scenario]) -> list[Mapping[str, Json]]:
+    """Return those of `events_for`, many more, and the combinations of members if they are not too many."""
+    events = events_for(workspace, key, scenarios, most=_ALL)
+    return [*events, *(_together(workspace, key, scenarios, _ALL) or ())]
+
+
+def _together(
+    workspace: Workspace, key: str, scenarios: Sequence[Scenario], most: int
+) -> Sequence[Mapping[str, Json]] | None:
+    code, language = "\n".join(_codes(workspace, key)), workspace.transformations[key].language
+    return combinations(written_events(scenarios, workspace), code, language, most=most)
 
 
 def _codes(workspace: Workspace, key: str) -> list[str]:

@@ -9,9 +9,9 @@ from typing import Any
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
-from svctoolkit.mutation.code_effects import differing, events_for, plain, run_code, written_events
+from svctoolkit.mutation.code_effects import differing, events_for, many_events, plain, run_code, written_events
 from svctoolkit.mutation.effects import MADE_UP_AT, Effects, Sent, Witness, difference, outcomes
-from svctoolkit.mutation.made_up import planned_variations
+from svctoolkit.mutation.made_up import MOST, planned_variations
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.leaves import smaller
 from svctoolkit.runner import Outcome, Planes, Scenario, run, suite_of
@@ -43,7 +43,10 @@ def _candidates(
     name = f"notices {change.kind}: {change.text}"
     keys = differing(workspace, changed)
     for key in keys:
-        yield from _of_code(name, key, workspace, changed, events_for(workspace, key, scenarios))
+        few = events_for(workspace, key, scenarios)
+        yield from _of_code(name, key, workspace, changed, few)
+        # Only if these are not enough: to try all of them takes seconds.
+        yield from _of_code(name, key, workspace, changed, many_events(workspace, key, scenarios)[len(few) :])
     if not keys:
         witness = Effects(scenarios).of(change).witness or _plan_witness(change, workspace, changed, scenarios)
         if witness is not None:
@@ -110,10 +113,14 @@ def _first(
     workspace: Workspace, changed: Workspace, events: Sequence[Mapping[str, Json]], outcomes: _Outcomes
 ) -> tuple[Mapping[str, Json], Json, Json] | None:
     """Return the first event whose outcome differs, with both outcomes; one that does not fail if there is one."""
-    both = zip(events, outcomes(workspace, events), outcomes(changed, events), strict=True)
-    differing = [(event, before, after) for event, before, after in both if before != after]
-    works = [found for found in differing if isinstance(found[1], list)]
-    return next(iter([*works, *differing]), None)
+    for start in range(0, len(events), MOST):
+        part = events[start : start + MOST]
+        both = zip(part, outcomes(workspace, part), outcomes(changed, part), strict=True)
+        differing = [(event, before, after) for event, before, after in both if before != after]
+        works = [found for found in differing if isinstance(found[1], list)]
+        if differing:
+            return next(iter([*works, *differing]))
+    return None
 
 
 def _shrunk(

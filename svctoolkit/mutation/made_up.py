@@ -16,6 +16,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 MOST = 1500
 _ANYWAY: tuple[Json, ...] = (0, 1, -1, 0.555, 12.345, "", " Mixed Case ", "10.0.0.1", True, None, [], {})
 _PLACES = ((), ("properties",), ("context",), ("context", "traits"), ("traits",))
+_EACH: tuple[Json, ...] = ("text", 12.345)
 _CONTAINERS = {"properties", "context", "traits"}
 _AS_IT_IS = object()
 #: What each member is together with each value of the others, besides values that the code mentions.
@@ -27,7 +28,11 @@ def variations(
 ) -> list[Mapping[str, Json]]:
     """Return the events, and `most` variations: members with other values, without members, with further ones."""
     found = code_literals(code, language)
-    around = [value + step for value in _numbers(code) for step in (0, 1, -1, 0.5)]
+    around = [
+        number
+        for value in _numbers(code)
+        for number in (value, value + 1, value - 1, value + 0.5, 2 * value, value / 2)
+    ]
     values: list[Json] = [*dict.fromkeys(around), *found.compared, *_ANYWAY]
     return _varied(events, found.members - {""}, values, most)
 
@@ -106,15 +111,19 @@ def _collect(node: Json, members: set[str], values: list[Json]) -> None:
 
 def _of(event: dict[str, Any], members: list[str], values: list[Json]) -> Iterator[Mapping[str, Json]]:
     paths = {path for path in leaves(event) if path and (path[-1] in members or path[-1] in ("event", "type"))}
+    new = [(*place, member) for place in _PLACES for member in members if (*place, member) not in paths]
     for path in sorted(paths, key=str):
         yield replace_at(event, path, GONE)
+    # Each member in each place first, as code may have many, and a limit ends the variations.
+    for value in _EACH:
+        for path in new:
+            yield _with(event, path, value)
+    for path in sorted(paths, key=str):
         for value in values:
             yield replace_at(event, path, value)
-    for place in _PLACES:
-        for member in members:
-            if (*place, member) not in paths:
-                for value in values:
-                    yield _with(event, (*place, member), value)
+    for path in new:
+        for value in values:
+            yield _with(event, path, value)
 
 
 def _with(event: Mapping[str, Any], path: tuple[str, ...], value: Json) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from svctoolkit.destinations import definitions
+from svctoolkit.destinations.effects import variables_without_effect
 from svctoolkit.errors import UnknownName
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change, copy_of, place_of
@@ -55,9 +56,20 @@ def setting_changes(workspace: Workspace, places: Places) -> Iterator[Change]:
     for destination in workspace.destinations.values():
         variables = _variables(destination, workspace.delivery.mode)
         names = dict.fromkeys([*destination.config, *variables])
+        idle = _idle(destination)
         for name in names:
-            if name not in _IDLE:
+            if name not in idle:
                 yield from _of(workspace, places, destination, name, variables.get(name))
+
+
+def _idle(destination: Destination) -> Collection[str]:
+    """Return the variables that no event depends on, such as those that only a browser's SDK reads in device mode."""
+    if destination.config.get("useNativeSDK") is True:
+        return _IDLE
+    try:
+        return {*_IDLE, *variables_without_effect(destination.type)}
+    except UnknownName:
+        return _IDLE
 
 
 def _variables(destination: Destination, mode: str) -> Mapping[str, definitions.Variable]:

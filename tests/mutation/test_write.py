@@ -88,3 +88,39 @@ def test_a_line_without_changes_is_refused(
 
     assert main(["mutate", "--write", "orders.suite.yaml:1"]) == 4
     assert "no change is made here; `svctoolkit mutate --all` lists all" in capsys.readouterr().err
+
+
+MASKING = """
+workspace: workspace.yaml
+scenarios:
+  - {name: plan, transformation: mask, event: {type: identify, userId: u1, context: {traits: {plan: x}}},
+     expect: {user_transform: {userId: u1}}}
+"""
+MASK = """export function transformEvent(event) {
+  const traits = (event.context && event.context.traits) || event.traits || {};
+  for (const key of ["iban", "birthday"]) delete traits[key];
+  if (traits.lifetime * 2 > 5000) traits.tier = "gold";
+  return event;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "change", "shows"),
+    [(3, '["", "birthday"]', "iban"), (3, '["iban", ""]', "birthday"), (4, '"gold" ->', "lifetime")],
+)
+def test_texts_of_lists_are_tried_as_names_and_numbers_doubled(
+    line: int,
+    change: str,
+    shows: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("masking.suite.yaml").write_text(MASKING)
+    Path("mask.js").write_text(MASK)
+    Path("workspace.yaml").write_text("transformations: {mask: {file: mask.js}}\n")
+    drafts = [one for one in draft(f"mask.js:{line}", capsys) if change in str(one["name"])]
+
+    assert [shows in str(one["event"]) for one in drafts] == [True] * len(drafts) != []

@@ -278,7 +278,7 @@ def _write(project: Project, result: Result) -> int:
         if scenario is not None:
             drafts.append(scenario)
         else:
-            _terminal.err(_terminal.plain(project.mask(f"no event shows this change: {verdict.change}")))
+            _terminal.err(_terminal.plain(project.mask(f"no event was found that shows it: {verdict.change}")))
     if drafts:
         _terminal.out(project.mask(yamlfile.dump(drafts)).rstrip())
     elif not result.unnoticed:

@@ -106,6 +106,7 @@ def _differences(found: Sequence[tuple[str, Requests]], tolerance: float) -> Ite
     With another number of requests, each must have the values of one of the others.
     """
     (first, wanted), *others = found
+    differing: Iterator[Finding | None]
     for destination, requests in others:
         if len(requests) == len(wanted):
             differing = (
