@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -30,12 +30,13 @@ _KEPT = 160
 class Snapshots:
     """The snapshots of a run. `update` selects which are written: none, missing ones, or all that differ.
 
-    `new_files` lists the written files, `files_in_use` those that a scenario used. `complete` has the file name
+    `new_files` has the written files, each with what its value is if that is unusual (a failure, nothing),
+    `files_in_use` those that a scenario used. `complete` has the file name
     prefixes of scenarios that passed, and so have used all of their snapshots.
     """
 
     update: Update = "none"
-    new_files: list[Path] = field(default_factory=list)
+    new_files: dict[Path, str] = field(default_factory=dict)
     files_in_use: set[Path] = field(default_factory=set)
     complete: set[Path] = field(default_factory=set)
 
@@ -50,13 +51,34 @@ class Snapshots:
         return sorted(path for path in unused if not path.name.startswith(others))
 
 
+class PendingSnapshot(msgspec.Struct, frozen=True):
+    """A value that an update would write to `path`, and the differences that it would resolve."""
+
+    path: Path
+    value: Json
+    actual: Json
+    place: Comparison
+    differences: Sequence[Difference]
+
+
 class ScenarioSnapshots(msgspec.Struct, frozen=True):
-    """Read and write the snapshots of one scenario: files in `folder` whose names start with `prefix`."""
+    """Read the snapshots of one scenario: files in `folder` whose names start with `prefix`.
+
+    `pending` collects what an update would write; `write` does it, once the step is known not to have failed.
+    """
 
     run: Snapshots
     folder: Path
     prefix: str
     secrets: NamedSecrets
+    pending: list[PendingSnapshot] = msgspec.field(default_factory=list)
+
+    def write(self, snapshot: PendingSnapshot, what: str = "") -> None:
+        """Write a snapshot; `what` describes an unusual value."""
+        # Sorted, so that a review shows changed values and not a changed order.
+        write(snapshot.path, json.dumps(snapshot.value, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+        self.run.new_files[snapshot.path] = what
+        inputs.noted(snapshot.path)
 
     def differences(self, name: str, actual: Json, comparison: Comparison) -> Iterator[Difference]:
         path = self.folder / _file_name(f"{self.prefix}{name}")
@@ -66,28 +88,31 @@ class ScenarioSnapshots(msgspec.Struct, frozen=True):
         try:
             golden = json.loads(inputs.read(path).decode())
         except FileNotFoundError:
-            if self.run.update == "none":
-                yield comparison.difference("a snapshot", value, got="no snapshot yet: --update=new writes it")
-            else:
-                self._write(path, value)
+            missing = comparison.difference("a snapshot", value, got="no snapshot yet: --update=new writes it")
+            yield from self._unless_updated(PendingSnapshot(path, value, actual, comparison, [missing]), "none")
             return
         except (OSError, ValueError) as error:
             yield comparison.difference(f"a snapshot in {path}", value, got=f"a file that cannot be read: {error}")
             return
         # `$literal`: a payload may contain keys such as `$set`, which are not matchers here.
         differing = differences({"$exact": {"$literal": golden}}, self.secrets.align(golden, actual))
-        if differing and self.run.update == "all":
-            self._write(path, value)
-            return
-        for difference in differing:
-            where = (*comparison.path, *difference.path)
-            yield Difference(comparison.expectation, where, f"{difference.expected} (snapshot)", difference.got)
+        if differing:
+            found = [
+                Difference(
+                    comparison.expectation,
+                    (*comparison.path, *difference.path),
+                    f"{difference.expected} (snapshot)",
+                    difference.got,
+                )
+                for difference in differing
+            ]
+            yield from self._unless_updated(PendingSnapshot(path, value, actual, comparison, found), "none", "new")
 
-    def _write(self, path: Path, value: Any) -> None:
-        # Sorted, so that a review shows changed values and not a changed order.
-        write(path, json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
-        self.run.new_files.append(path)
-        inputs.noted(path)
+    def _unless_updated(self, snapshot: PendingSnapshot, *kept: Update) -> Iterator[Difference]:
+        if self.run.update in kept:
+            yield from snapshot.differences
+        else:
+            self.pending.append(snapshot)
 
 
 def _file_name(name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from svctoolkit import events, yamlfile
 from svctoolkit.destinations import CATALOGUE, definitions
@@ -24,6 +24,7 @@ from svctoolkit.workspace import Destination, Source, Workspace
 FOLDER = "suites"
 _TIME = "2026-01-01T12:00:00Z"
 _AS_PLANNED: dict[str, Any] = {"violations": []}
+_DROPPED = "event dropped by user_transformation"
 _HAPPENED = datetime(2026, 1, 1, 11, 59, tzinfo=UTC)
 
 
@@ -119,17 +120,23 @@ def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[
     stages = ["user_transform"] if destination.transformation else []
     stages += ["dest_transform"] if mapped else []
     for type in accepted_types(destination) if stages else ():
-        if mapped and not _gives_something(workspace, destination, type):
-            continue
-        expect = {stage: {"$snapshot": True} for stage in stages}
+        expect: dict[str, Json] = {stage: {"$snapshot": True} for stage in stages}
+        if mapped:
+            gives = _gives(workspace, destination, type)
+            if not gives:
+                continue
+            if gives == "nothing":
+                expect = {"user_transform": {"error": _DROPPED}}
         name = f"{type} to {destination.key}"
         yield {"name": name, "destination": destination.key, "event": {"$use": type}, "expect": expect}
 
 
-def _gives_something(workspace: Workspace, destination: Destination, type: str) -> bool:
-    """Return whether the sample leads to a payload or is dropped by the user's code: both are worth a snapshot."""
+def _gives(workspace: Workspace, destination: Destination, type: str) -> Literal["payloads", "nothing", ""]:
+    """Return what comes of the sample: nothing if the user's code drops it; "" if it fails."""
     try:
         result = Pipeline(workspace).test_destination(destination.key, events.sample(type), force=True)
     except ToolkitError:
-        return False
-    return any(entry.payloads or entry.dropped for entry in result.data)
+        return ""
+    if any(entry.payloads for entry in result.data):
+        return "payloads"
+    return "nothing" if any(entry.dropped for entry in result.data) else ""

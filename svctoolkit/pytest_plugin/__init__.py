@@ -208,6 +208,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             terminalreporter.write_line(line)
     for line in _changes(config):
         terminalreporter.write_line(line)
+    for path, what in config.stash[state.SNAPSHOTS].new_files.items() if state.SNAPSHOTS in config.stash else ():
+        note = f" ({what})" if what else ""
+        terminalreporter.write_line(f"snapshot written: {os.path.relpath(path, config.rootpath)}{note}")
     for path in _unused_snapshots(config):
         name = os.path.relpath(path, config.rootpath)
         terminalreporter.write_line(f"{name}: no scenario uses this snapshot; delete it if it is old")

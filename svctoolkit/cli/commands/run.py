@@ -281,7 +281,9 @@ def _print_snapshots(snapshots: Snapshots, whole: Sequence[Suite]) -> None:
     from svctoolkit.yamlfile import display_name
 
     if snapshots.new_files:
-        _terminal.err(f"{_terminal.quantity(len(snapshots.new_files), 'snapshot')} written")
+        _terminal.err(f"{_terminal.quantity(len(snapshots.new_files), 'snapshot')} written:")
+    for path, what in snapshots.new_files.items():
+        _terminal.err(f"  {display_name(path)}{f' ({what})' if what else ''}")
     for suite in whole:
         for path in snapshots.find_unused(suite.snapshot_folder, [scenario.id for scenario in suite.scenarios]):
             _terminal.err(f"{display_name(path)}: no scenario uses this snapshot; delete it if it is obsolete")

@@ -31,6 +31,7 @@ from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.policies import broken_policies
 from svctoolkit.runner.attempts.result import Result
 from svctoolkit.runner.attempts.shape import EVERYTHING, exact_part
+from svctoolkit.runner.attempts.taken import take_snapshots
 from svctoolkit.runner.attempts.violations import forbidden_violations
 from svctoolkit.runner.planes.lineages import Lineages
 from svctoolkit.runner.planes.plane import Plane
@@ -205,6 +206,7 @@ class _Attempt:
         hide = self.scenario.suite.masker.mask
         store = self._store(prefix)
         found = list(self._differences(step, result, results, code, store))
+        found += take_snapshots(self.scenario, step, result, store, found)
         if prefix not in _HOOKS:
             self._evidence.add(step, result, store)
         if self.scenario.suite.policies is not None:

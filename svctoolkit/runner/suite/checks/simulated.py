@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from svctoolkit import simulations
 from svctoolkit.errors import did_you_mean
@@ -77,7 +77,7 @@ def _tables(destination: Destination, rows: Json, path: Place) -> Places:
             yield from within((*path, table), _ids(destination, wanted))
 
 
-def _ids(destination: Destination, wanted: list[Json]) -> Places:
+def _ids(destination: Destination, wanted: Iterable[Json]) -> Places:
     """Yield the ids of persons that a type does not have: no profile would ever have one."""
     profiles = simulations.SIMULATIONS[destination.type].tables.get("profiles")
     kinds = profiles.id_members if profiles is not None else ()
