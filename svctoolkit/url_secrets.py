@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import product
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 from svctoolkit.json_types import LEAVES, Json
@@ -23,36 +23,78 @@ from svctoolkit.secrets import MASK, Secret, is_secret_header, is_secret_name
 _URL = re.compile(r"://(?:(?P<userinfo>[^/?#\s\"'<>]*)@)?(?P<rest>[^\s\"'<>]*)")
 #: Hosts whose URLs are credentials, and the part of the path that is not secret.
 _CREDENTIAL_PATHS = re.compile(
-    r"(?P<known>(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)"
+    r"(?P<known>(?:(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)"
     r"|(?:[\w-]+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks"
     r"|[\w-]+\.webhook\.office\.com/webhookb2|outlook\.office(?:365)?\.com/webhook"
-    r"|hooks\.zapier\.com/hooks/(?:catch|standard)|hook\.[\w.-]*make\.com|hooks\.[\w-]+\.workers\.dev"
-    r"|maker\.ifttt\.com/(?:use|trigger)|api\.telegram\.org)/)(?P<secret>[^?#]+)",
+    r"|hooks\.zapier\.com/hooks/(?:catch|standard)|hook\.[\w.-]*make\.(?:com|celonis\.com)|hook\.integromat\.com"
+    r"|hooks\.[\w-]+\.workers\.dev|maker\.ifttt\.com/(?:use|trigger)|api\.telegram\.org"
+    r"|webhook\.site|hooks\.airtable\.com/workflows|connect\.pabbly\.com/workflow/sendwebhookdata"
+    r"|webhooks\.workato\.com/webhooks/rest|hkdk\.events|events\.hookdeck\.com/e|play\.svix\.com/in"
+    r"|webhooks\.integrately\.com/a/webhooks|hooks\.stackby\.com|(?:[\w-]+\.)?n8n\.cloud/webhook(?:-test)?)/"
+    r"|fn\.segmentapis\.com/\?b=))(?P<secret>[^?#]+)",
     re.IGNORECASE,
 )
 
 #: What separates address, query and fragment. Answers of OAuth servers have tokens in the fragment.
 _PARAMETER_LISTS = re.compile(r"([?#])")
+_PAIR = re.compile(r"[?#&]([^?#&=]*+)=([^?#&]*+)")
 _DELIMITERS = frozenset("?#")
 _SHORT = 500  # characters
 
 
-def url_secrets(text: str) -> Iterator[str]:
-    """The secrets of the URLs in a string."""
+class UrlSecret(NamedTuple):
+    """A secret between two places of a text. `name` is that of its parameter, `password`, or empty for a path."""
+
+    start: int
+    end: int
+    name: str
+
+
+def url_secret_places(text: str) -> Iterator[UrlSecret]:
+    """The places of the secrets of the URLs in a string, in order."""
     if "://" not in text:
         return
     for url in _URL.finditer(text):
         if url["userinfo"]:
             name, _, password = url["userinfo"].partition(":")
-            yield unquote(password or name)
+            start, end = url.span("userinfo")
+            yield UrlSecret(end - len(password) if password else start, end, "password" if password else "user")
+        at = url.start("rest")
         credential = _CREDENTIAL_PATHS.match(url["rest"])
         if credential is not None:
-            yield credential["secret"]
-            yield credential["secret"].rstrip("/").rpartition("/")[2]
-        for name, value in _parameters(url["rest"]):
-            if value and is_secret_name(name):
-                yield value
-                yield unquote_plus(value)
+            start, end = credential.span("secret")
+            yield UrlSecret(at + start, at + start + len(credential["secret"].rstrip("/")), "")
+        for name, start, end in _parameters(url["rest"]):
+            if start < end and is_secret_name(name):
+                yield UrlSecret(at + start, at + end, name)
+
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#\"'<>]+(?P<rest>[/?#]?[^\s\"'<>]*)", re.IGNORECASE)
+
+
+def address_secrets(text: str) -> list[UrlSecret]:
+    """The places of the secrets in a secret text that is a URL. Empty for other texts, and for a URL without a path.
+
+    Of a URL without a known secret, everything that follows the host is one.
+    """
+    address = _ADDRESS.fullmatch(text)
+    if address is None:
+        return []
+    places = [*url_secret_places(text)]
+    if places or len(address["rest"]) < 2:
+        return places
+    return [UrlSecret(address.start("rest") + 1, len(text.rstrip("/")), "")]
+
+
+def url_secrets(text: str) -> Iterator[str]:
+    """The secrets of the URLs in a string, as they are written and decoded."""
+    for start, end, name in url_secret_places(text):
+        written = text[start:end]
+        yield written
+        if name:
+            yield unquote(written) if name in ("password", "user") else unquote_plus(written)
+        else:
+            yield written.rpartition("/")[2]
 
 
 def config_url_secrets(value: Json) -> Iterator[str]:
@@ -177,9 +219,8 @@ def _mask_parameter(pair: str) -> str:
     return f"{name}={MASK}" if value and is_secret_name(name) else pair
 
 
-def _parameters(rest: str) -> Iterator[tuple[str, str]]:
-    """Yield the parameters in the query and in the fragment of a URL."""
-    for text in _PARAMETER_LISTS.split(rest)[2::2]:
-        for pair in text.split("&") if text else ():
-            name, _, value = pair.partition("=")
-            yield name, value
+def _parameters(rest: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the parameters in the query and in the fragment of a URL: each name, and where its value is."""
+    first = _PARAMETER_LISTS.search(rest)
+    for pair in _PAIR.finditer(rest, first.start()) if first else ():
+        yield pair[1], *pair.span(2)

@@ -160,7 +160,8 @@ ROOMS = {
     "runner": "steps suite coverage planes attempts report record _display run over_http",
     "cli": (
         "_command _terminal _progress _parser _completion _extras _main _inputs _exports _revision _log "
-        "_reports _result _run_record _violations _watching _site _rules _webhooks _source_types commands"
+        "_reports _result _run_record _violations _watching _site _rules _webhooks _source_types _verification "
+        "commands _verified"
     ),
 }
 

@@ -224,7 +224,7 @@ def variables(value: Json, set_to: str | None, path: tuple[str, ...] = ()) -> Js
     if isinstance(value, Secret):
         name = "_".join(path).upper()
         if set_to is None:
-            written = placeholder(name, url=path[-1].lower().endswith(("url", "endpoint")))
+            written = placeholder(name, "url" if path[-1].lower().endswith(("url", "endpoint")) else "text")
             return Secret(written, origin=f"$(env:{name})", unset={name: written})
         text = set_to.format(name) or value.reveal()
         return Secret(text, origin=f"$(env:{name})", pieces={name: text})

@@ -45,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="export of another workspace, such as of production, which becomes an environment; may be repeated",
     )
+    parser.add_argument(
+        "--no-verify",
+        action="store_true",
+        help="do not run the suites in a copy of what git would track, without the environment of this shell",
+    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ the export is applied where the project was not edited. Where both changed in di
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,7 +83,8 @@ def sync(
 
     With `apply`, write the changes: all, or none if the workspace would be invalid. Comments and edits stay. A conflict
     is only reported; `mine` keeps the project's value from now on, `theirs` takes that of the export. New secrets are
-    added to `.env`, other values of secrets only replace those there `with_secrets`. Suites are not changed.
+    added to `.env`, other values of secrets only replace those there `with_secrets`; secret URLs that an earlier import
+    wrote as a whole stay whole, except `with_secrets`. Suites are not changed.
 
     Raises `UsageError` without a lock file, and what `import_workspace` raises for the export.
     """
@@ -91,10 +93,11 @@ def sync(
         draft = Path(temporary)
         workspace, _, _ = read_all(path, workspace_id, code_paths, others or {}, strict=False, environ=environ)
         write_workspace(workspace, draft)
-        theirs = lock_of(draft)
+        theirs, values = lock_of(draft), dict(load_env(draft, {}))
+        if not with_secrets:
+            theirs = _with_whole_urls(theirs, base, values)
         mine = lock_of(project)
         changes = [*_changes(base.workspace, mine.workspace, theirs.workspace, ()), *_file_changes(base, mine, theirs)]
-        values = dict(load_env(draft, {}))
         own = load_env(project, {})
         differing = [name for name, value in values.items() if own.get(name, value) != value]
         if apply:
@@ -106,6 +109,35 @@ def sync(
             kept = [change for change in changes if change.conflict] if conflicts == "report" else []
             write(project / NAME, _lock_without(base, theirs, kept).text())
     return Sync(changes, differing, apply)
+
+
+_WHOLE = re.compile(r"\$\(env:(\w+)\)")
+
+
+def _with_whole_urls(theirs: Lock, base: Lock, values: dict[str, str]) -> Lock:
+    """Return the lock of an export with whole URLs as secrets, where the last import wrote them so; change `values`."""
+    names = {name for text in _texts(base.workspace) if (found := _WHOLE.fullmatch(text)) for name in found.groups()}
+
+    def whole(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: whole(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [whole(inner) for inner in value]
+        found = _WHOLE.search(value) if isinstance(value, str) and "://" in value else None
+        if found is None or found[1] not in names:
+            return value
+        values[found[1]] = _WHOLE.sub(lambda reference: values.get(reference[1], reference[0]), value)
+        return found[0]
+
+    return Lock(whole(theirs.workspace), theirs.files)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
 
 
 def _changes(base: Any, mine: Any, theirs: Any, path: tuple[str, ...]) -> Iterator[Change]:

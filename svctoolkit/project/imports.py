@@ -13,7 +13,7 @@ from pathlib import Path
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.json_types import Json
-from svctoolkit.policies.propose import propose
+from svctoolkit.policies.propose import proposals
 from svctoolkit.project import code, states
 from svctoolkit.project.accounts import add_accounts
 from svctoolkit.project.environments import add_environment
@@ -82,9 +82,9 @@ def import_workspace(
         workspace.patience = patience = Patience(_LATE)
         written = write_suites(workspace, draft, environ) if with_suites else Written()
         summary = Report(workspace, states.states(workspace), missing, unknown, endless=patience.given_up)
-        summary = replace(summary, scenarios=written.scenarios, varying=written.varying)
-        proposed = propose(workspace, [*sample_events().values()]) if with_suites else []
-        summary = replace(summary, policies=[*dict.fromkeys(_kind(policy) for policy in proposed)])
+        summary = replace(summary, scenarios=written.scenarios, varying=written.varying, refused=written.refused)
+        proposed, left_out = proposals(workspace, [*sample_events().values()]) if with_suites else ([], {})
+        summary = replace(summary, policies=[*dict.fromkeys(_kind(policy) for policy in proposed)], left_out=left_out)
         workspace.patience = None
         policies = {POLICIES: _POLICIES_HEAD + yamlfile.dump({"policies": proposed})} if proposed else {}
         write_texts(policies | pytest_files(folder) | workflow_files(ci), draft)

@@ -12,16 +12,20 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
 import msgspec
 
+from svctoolkit.destinations import Context
 from svctoolkit.errors import ToolkitError
+from svctoolkit.events.clock import time_of
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
-from svctoolkit.pipeline.fates import Passage, pass_many
+from svctoolkit.pipeline.fates import Passage, check, pass_many
 from svctoolkit.pipeline.leaves import leaves, open_payload
 from svctoolkit.pipeline.rules import connection_mode
+from svctoolkit.plans import Link
 from svctoolkit.project.accepted import accepted_types
 from svctoolkit.project.literals import code_literals, settings_literals
 from svctoolkit.secrets import reveal
@@ -31,6 +35,9 @@ _STAGES = Stages(user_transform=True, dest_transform=True, send_to_destination=F
 _MOST = 2_000  # probes of one destination, which take about a second
 _NAMES = ("event", "name")
 _SKIPPED = {"type", "messageId", "originalTimestamp", "sentAt", "receivedAt", "timestamp", "channel"}
+
+
+_Treated: TypeAlias = tuple[str, Json, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +54,55 @@ class Prober:
 
     def __init__(self, workspace: Workspace, samples: Mapping[str, Mapping[str, Json]]) -> None:
         self._workspace, self._samples = workspace, samples
-        self._pipeline = Pipeline(workspace)
+        moment = time_of(next(iter(samples.values())), datetime.now(UTC))
+        self._pipeline = Pipeline(workspace, context=Context(clock=lambda: moment))
         # names of types and members that events have anyway: comparing with them is a test of the event's form
         self._known = {str(step) for event in samples.values() for path in leaves(dict(event)) for step in path}
         self._known |= {*samples}
         self._blocked = [name for names in workspace.data_plane.event_blocking.values() for name in names]
-        self._done: set[tuple[str, Json, str]] = set()
-        self._varied: set[tuple[tuple[str, Json, str], str]] = set()
+        self._links: dict[str, Link | None] = {}
+        self._pending: dict[_Treated, list[Probe]] = {}
+        self._varied: set[tuple[_Treated, str]] = set()
+        self._last = {
+            _treated(source, workspace.destinations[connection.destination]): source.key
+            for source in workspace.sources.values()
+            for connection in source.connections
+            if source.enabled and connection.enabled
+        }
+
+    def arrives(self, source: Source, event: Mapping[str, Json]) -> bool:
+        """Return whether the source's tracking plan lets an event pass."""
+        if source.key not in self._links:
+            self._links[source.key] = self._workspace.plan_link(source)
+        verdict = check(event, self._links[source.key], "probe")
+        return verdict is None or not verdict.dropped
 
     def new_types(self, source: Source, connected: Sequence[Destination]) -> set[str]:
         """Return the event types that an enabled destination has not got yet from a source that is treated alike."""
+        arriving = {kind for kind, sample in self._samples.items() if self.arrives(source, sample)}
         pairs = {(_treated(source, d), kind) for d in connected if d.enabled for kind in accepted_types(d)}
-        new = pairs - self._varied
-        self._varied |= pairs
+        new = {(treated, kind) for treated, kind in pairs if kind in arriving} - self._varied
+        self._varied |= new
         return {kind for _, kind in new}
 
     def effective(self, source: Source, destination: Destination, types: Sequence[str]) -> list[Probe]:
         """Return the probes that change the outcome of an event at a destination. Empty if it cannot run.
 
-        Also empty if it was probed for a source that is treated alike, so that each text is tried once.
+        Each is returned once, for the first source that is treated alike and whose tracking plan lets it pass; if no
+        plan does, for the last source.
         """
         treated = _treated(source, destination)
-        if treated in self._done:
-            return []
-        self._done.add(treated)
+        if treated not in self._pending:
+            self._pending[treated] = self._effective(source, destination, types)
+        is_last = self._last.get(treated) == source.key
+        chosen = [p for p in self._pending[treated] if is_last or self.arrives(source, self._event(p))]
+        self._pending[treated] = [probe for probe in self._pending[treated] if probe not in chosen]
+        return chosen
+
+    def _event(self, probe: Probe) -> dict[str, Any]:
+        return _with(self._samples[probe.type], probe.path, probe.text)
+
+    def _effective(self, source: Source, destination: Destination, types: Sequence[str]) -> list[Probe]:
         probes = [probe for type in types for probe in self._probes(destination, type)][:_MOST]
         forms = (str, _unmentioned, _different)
         batches = [[_with(self._samples[p.type], p.path, form(p.text)) for p in probes] for form in forms]
@@ -114,9 +146,9 @@ class Prober:
         return pass_many(numbered, route, _STAGES, sender, contexts, source, [None] * len(batch))
 
 
-def _treated(source: Source, destination: Destination) -> tuple[str, Json, str]:
+def _treated(source: Source, destination: Destination) -> _Treated:
     """Return what the treatment of a source's events at a destination depends on."""
-    return destination.key, connection_mode(reveal(destination.config), source.type), source.category
+    return destination.key, connection_mode(reveal(destination.config), source.platform), source.category
 
 
 def _with(event: Mapping[str, Any], path: str, value: Any) -> dict[str, Any]:

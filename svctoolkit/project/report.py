@@ -8,6 +8,7 @@ from pathlib import Path
 
 from svctoolkit.errors import Problem
 from svctoolkit.project.states import State
+from svctoolkit.project.suite_files import Refused
 from svctoolkit.workspace import Late, Source, TrackingPlan, Workspace
 
 _WIDEST = 24  # characters of the column with keys; longer ones move the rest of their line
@@ -21,7 +22,9 @@ class Report:
     `states` says what will happen to the events of each destination (by key); `missing` lists code that was not found,
     `unknown` unsupported parts of the export with their positions, `files` the written files. `scenarios` is the number
     of generated scenarios, `varying` what they ignore, by suite, because it differs from run to run. `policies` are the
-    kinds of the proposed policies. `endless` is code that did not end for several events, by transformation.
+    kinds of the proposed policies, `left_out` the destinations that none is about, with the reason. `endless` is code
+    that did not end for several events, by transformation. `refused` are events that a tracking plan permits and a
+    destination refuses.
     """
 
     workspace: Workspace
@@ -32,7 +35,9 @@ class Report:
     scenarios: int = 0
     varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
     policies: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
     endless: Mapping[str, Late] = field(default_factory=dict)
+    refused: Sequence[Refused] = ()
 
     def text(self) -> str:
         """Return the report for a terminal: one line per destination, then what is left to do."""
@@ -68,13 +73,24 @@ class Report:
             yield ""
             yield "ignored by suites, because it differs from run to run:"
             yield from (f"  {suite}: {', '.join(paths) or _SKIPPED}" for suite, paths in self.varying.items())
+        if self.refused:
+            yield ""
+            yield "your plan permits events that destinations refuse (the scenarios expect it: `failed`):"
+            yield from (
+                f"  {each.event} from {each.source}: {each.destination} refuses it: {self._safe(each.reason)}"
+                for each in self.refused
+            )
         if self.policies:
             yield ""
             yield f"proposed policies, true of sample events today: {', '.join(self.policies)} (policies.yaml)"
+            yield from (f"  none about {key}: {self._safe(reason)}" for key, reason in self.left_out.items())
         if self.unknown:
             yield ""
             yield "not supported here (kept unchanged), or missing from the export:"
             yield from (f"  {problem}" for problem in self.unknown)
+
+    def _safe(self, text: str) -> str:
+        return self.workspace.masker.text(text).partition("\n")[0]
 
     def _endless_text(self, key: str, late: Late) -> str:
         item, limit = self.workspace.transformations[key], self.workspace.limits.time

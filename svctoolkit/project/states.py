@@ -146,7 +146,7 @@ def _connection_notes(workspace: Workspace, destination: Destination) -> Iterato
     for source, enabled in connections:
         if not enabled:
             yield f"the connection from {source.name!r} is disabled"
-        elif connection_mode(reveal(destination.config), source.type) == "device":
+        elif connection_mode(reveal(destination.config), source.platform) == "device":
             yield f"device mode for {source.name!r}: its SDK sends to it"
 
 

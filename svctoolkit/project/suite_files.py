@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from svctoolkit import runner, yamlfile
 from svctoolkit.errors import ConfigError, UnsetVariables, WorkspaceWarning
@@ -18,21 +19,39 @@ from svctoolkit.project.source_suites import Draft
 from svctoolkit.project.states import TESTED, State
 from svctoolkit.project.states import states as states_of
 from svctoolkit.project.suites import FOLDER
+from svctoolkit.project.varying import Steps, leaf_paths, rules_of, showing_in, steps_of
 from svctoolkit.workspace import Source, Workspace
 
 _VARIES = "its result differs from run to run"
-_TAIL = 2  # steps of a path that say what varies, such as `context.processed_at`
 _CALM = 5  # runs without a difference after which a suite counts as stable
 
-Steps: TypeAlias = tuple[str, ...]
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A planned event of a source that a destination refuses, although the plan permits it."""
+
+    source: str
+    event: str
+    destination: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Scenarios of a source that are written to one file."""
+
+    source: Source
+    drafts: Sequence[Draft]
+    file: str
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The number of scenarios, and the paths that each suite ignores."""
+    """The number of scenarios, the paths that each suite ignores, and the planned events that destinations refuse."""
 
     scenarios: int = 0
     varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    refused: Sequence[Refused] = ()
 
 
 def write_suites(workspace: Workspace, draft: Path, environ: Mapping[str, str]) -> Written:
@@ -68,25 +87,23 @@ class _SuiteFiles:
     def write(self, states: Mapping[str, State]) -> Written:
         """Write suites for what runs, and take their snapshots."""
         texts = self._of_parts(states)
-        drafts = source_suites.drafts(self._workspace, self._sources.values(), suites.sample_events())
-        of_sources = {key: self._file(f"from-{key}") for key in drafts}
-        sources = self._sources
-        texts |= {
-            name: suites.source_suite(self._workspace, sources[key], drafts[key]) for key, name in of_sources.items()
-        }
+        groups = self._of_sources()
+        texts |= {group.file: suites.source_suite(self._workspace, group.source, group.drafts) for group in groups}
         if not texts:
             return Written()
         write_texts(suites.samples() | texts, self._draft)
-        served = self._served()
+        served, refused = self._served(), list[Refused]()
         with runner.open_planes() as planes:
-            for key, name in of_sources.items():
-                expectations = self._expectations(sources[key], drafts[key], name, served, planes)
-                text = suites.source_suite(self._workspace, sources[key], drafts[key], expectations)
-                write_texts({name: text}, self._draft)
+            for group in groups:
+                outcomes = _run(self._scenarios(group.file, served)[: len(group.drafts)], planes, None)
+                text = suites.source_suite(self._workspace, group.source, group.drafts, _expectations(group, outcomes))
+                write_texts({group.file: text}, self._draft)
+                refused += _refused(group, outcomes)
             scenarios = [scenario for name in texts for scenario in self._scenarios(name, served)]
-            _run(scenarios, planes, runner.Snapshots("new"))
-            varying = self._ignore_varying(scenarios, served, planes)
-        return Written(len(scenarios), varying)
+            begun = datetime.now(UTC)
+            recorded = _run(scenarios, planes, runner.Snapshots("new"))
+            varying = self._ignore_varying(recorded, begun, served, planes)
+        return Written(len(scenarios), varying, refused)
 
     def _of_parts(self, states: Mapping[str, State]) -> dict[str, str]:
         """Return the suites of destinations, transformations and plans, by file."""
@@ -97,36 +114,39 @@ class _SuiteFiles:
         for key in workspace.transformations:
             if key not in self._endless and (text := suites.transformation_suite(workspace, key)):
                 texts[self._file(key)] = text
-        for key in self._sources:
-            if text := suites.plan_suite(workspace, key):
-                texts[self._file(f"{key}-as-planned")] = text
         return texts
+
+    def _of_sources(self) -> list[_Group]:
+        """Return the scenarios of each source, and of its tracking plan, with the file that each group is for."""
+        drafts = source_suites.drafts(self._workspace, self._sources.values(), suites.sample_events())
+        groups = [_Group(self._sources[key], found, self._file(f"from-{key}")) for key, found in drafts.items()]
+        for key, source in self._sources.items():
+            planned, _ = suites.plan_drafts(self._workspace, source)
+            if planned:
+                groups.append(_Group(source, planned, self._file(f"{key}-as-planned")))
+        return groups
 
     def _file(self, name: str) -> str:
         return f"{FOLDER}/{self._names.of(name)}.suite.yaml"
 
-    def _expectations(
-        self, source: Source, drafts: Sequence[Draft], name: str, served: dict[Path, Workspace], planes: runner.Planes
-    ) -> list[dict[str, Any]]:
-        """Run the scenarios of a source once, and return what to expect of each."""
-        outcomes = _run(self._scenarios(name, served)[: len(drafts)], planes, None)
-        keys = [connection.destination for connection in source.connections if connection.enabled]
-        return [
-            draft.expectation(outcome.steps[0].results, keys) if outcome.steps else dict(source_suites.ANYTHING)
-            for draft, outcome in zip(drafts, outcomes, strict=True)
-        ]
-
     def _ignore_varying(
-        self, scenarios: Sequence[runner.Scenario], served: dict[Path, Workspace], planes: runner.Planes
+        self,
+        recorded: Sequence[runner.Outcome],
+        begun: datetime,
+        served: dict[Path, Workspace],
+        planes: runner.Planes,
     ) -> dict[str, list[str]]:
         """Run again what was recorded. Where values differ, the suite ignores them; a scenario that differs still is
         skipped. Code that reads a clock or random numbers would otherwise fail its suite in the next run.
         """
         differing: dict[str, dict[Steps, None]] = {}
-        for outcome in _run(scenarios, planes, runner.Snapshots()):
-            if not outcome.ok:
-                paths = dict.fromkeys(_steps(difference.path) for difference in outcome.differences)
-                differing.setdefault(self._name(outcome.scenario.suite.path), {}).update(paths)
+        again = _run([outcome.scenario for outcome in recorded], planes, runner.Snapshots())
+        for first, second in zip(recorded, again, strict=True):
+            paths = dict.fromkeys(steps_of(difference.path) for difference in _new(first, second))
+            paths |= dict.fromkeys(_clocks(begun, second))
+            if paths:
+                of_suite = differing.setdefault(self._name(second.scenario.suite.path), {})
+                of_suite.update({} if _all_differs(second, paths) else paths)
         return {name: self._ignore(name, paths, served, planes) for name, paths in differing.items()}
 
     def _ignore(
@@ -136,7 +156,7 @@ class _SuiteFiles:
         data = yamlfile.load(self._draft / name).data
         before, ignored = data.get("ignore", []), list[str]()
         for steps in paths:
-            for path in dict.fromkeys([".".join(steps[-_TAIL:]), ".".join(steps)]):
+            for path in rules_of(steps):
                 if path in ignored or self._is_valid(name, {**data, "ignore": [*before, *ignored, path]}, served):
                     ignored += [] if path in ignored else [path]
                     break
@@ -148,7 +168,7 @@ class _SuiteFiles:
         if len(unstable) == len(scenarios):  # ignoring did not help
             ignored = []
             self._rewrite(name, data)
-        self._skip(name, [int(scenario.written[1]) for scenario in unstable])
+        self._skip(name, [int(scenario.written[1]) for scenario in unstable], _VARIES)
         return ignored
 
     def _is_valid(self, name: str, data: Mapping[str, Any], served: dict[Path, Workspace]) -> bool:
@@ -160,11 +180,11 @@ class _SuiteFiles:
             return False
         return True
 
-    def _skip(self, name: str, places: Sequence[int]) -> None:
+    def _skip(self, name: str, places: Sequence[int], reason: str) -> None:
         if places:
             data = yamlfile.load(self._draft / name).data
             for place in places:
-                data["scenarios"][place]["skip"] = _VARIES
+                data["scenarios"][place]["skip"] = reason
             self._rewrite(name, data)
 
     def _rewrite(self, name: str, data: Mapping[str, Any]) -> None:
@@ -216,6 +236,47 @@ def _unstable(scenarios: Sequence[runner.Scenario], planes: runner.Planes) -> li
     return unstable
 
 
-def _steps(path: Sequence[str | int]) -> Steps:
-    """Return a path without places in lists."""
-    return tuple(step for step in path if isinstance(step, str))
+def _expectations(group: _Group, outcomes: Sequence[runner.Outcome]) -> list[dict[str, Any]]:
+    """Return what to expect of each scenario of a source, from the outcomes of one run."""
+    keys = _connected(group.source)
+    return [
+        draft.expectation(outcome.steps[0].results, keys) if outcome.steps else dict(source_suites.ANYTHING)
+        for draft, outcome in zip(group.drafts, outcomes, strict=True)
+    ]
+
+
+def _refused(group: _Group, outcomes: Sequence[runner.Outcome]) -> Iterator[Refused]:
+    """Yield the planned events that a destination refuses, once for each event and destination."""
+    keys = _connected(group.source)
+    for draft, outcome in zip(group.drafts, outcomes, strict=True):
+        if not draft.planned or not outcome.steps:
+            continue
+        for key, records in source_suites.by_destination(outcome.steps[0].results["failed"], keys).items():
+            for record in records[:1]:
+                reason = record.get("error") or record.get("reason") or "unknown reason"
+                yield Refused(group.source.key, draft.name.removesuffix(" as planned"), key, str(reason))
+
+
+def _connected(source: Source) -> list[str]:
+    return [connection.destination for connection in source.connections if connection.enabled]
+
+
+def _new(first: runner.Outcome, second: runner.Outcome) -> list[runner.Difference]:
+    """Return the differences of a second run that the first one did not have: only these say that something varies."""
+    known = {(difference.path, difference.got) for difference in first.differences}
+    return [difference for difference in second.differences if (difference.path, difference.got) not in known]
+
+
+def _all_differs(outcome: runner.Outcome, paths: Collection[Steps]) -> bool:
+    """Return whether every member of a result is among the paths that differ: then there is or is not an event."""
+    for step in outcome.steps:
+        for name in step.step.expect:
+            there = {steps[:3] for steps in map(steps_of, leaf_paths({name: step.results.get(name)}))}
+            if len(there) > 1 and there <= {steps[:3] for steps in paths}:
+                return True
+    return False
+
+
+def _clocks(moment: datetime, outcome: runner.Outcome) -> Iterator[Steps]:
+    for step in outcome.steps:
+        yield from showing_in(moment, step.results, step.step.expect)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError, did_you_mean
+from svctoolkit.events.clock import time_of
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.replay.engine.clock import time_of
 from svctoolkit.replay.engine.sides import select
 from svctoolkit.replay.inputs import Events
 from svctoolkit.replay.requests import sent_to, valid_events

@@ -13,7 +13,6 @@ from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.events import check
 from svctoolkit.json_codec import encode
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.replay.engine.clock import time_of
 from svctoolkit.replay.engine.sides import select
 from svctoolkit.replay.inputs import Events, input_of, records
 from svctoolkit.replay.records.columns import Columns

@@ -10,7 +10,7 @@ from urllib.parse import unquote_plus
 
 from svctoolkit.json_types import Json
 from svctoolkit.secrets._masker import ADDRESSES, pattern_of
-from svctoolkit.secrets._secret import placeholder
+from svctoolkit.secrets._secret import is_placeholder
 from svctoolkit.secrets._spellings import encoded_spellings, number_of, spellings, strong_parts
 from svctoolkit.secrets._words import is_secret_header, is_secret_name
 
@@ -19,6 +19,7 @@ _SHORTEST = 4  # characters of a secret that is replaced where a credential belo
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-"
 _BASIC = re.compile(r"Basic ([A-Za-z0-9+/]{4,}={0,2})")
 _PARAMETER = re.compile(r"(?<=[?&])([^=&#?]+)=([^&#\s\"'<>]+)")
+_USERINFO = re.compile(r"(://(?:[^/?#\s\"'<>:@]*:)?)([^/?#\s\"'<>@]+)@")
 _QUOTED = re.compile(r'(?<==)"([^"]*)"')
 _SIGNATURE = re.compile(r'\b(oauth_signature|PasswordDigest)="[^"]*"')  # in headers of OAuth 1.0a and WSSE
 #: What is computed with a secret and changes with it, and its form.
@@ -62,7 +63,7 @@ class NamedSecrets:
         self._pattern = pattern_of(self._spelled) if self._names else None
 
     def _add(self, name: str, text: str) -> None:
-        is_unset = text in (placeholder(name), placeholder(name, url=True))
+        is_unset = is_placeholder(text, name)
         parts = [text] if is_unset else [*strong_parts(text)]
         if parts:
             self._found.add(name)
@@ -148,7 +149,7 @@ class NamedSecrets:
             for word, owner in self._words.items():
                 if "://" in word and text.startswith(word):
                     return _token(owner) + text[len(word) :]
-        return _PARAMETER.sub(self._parameter, text)
+        return _PARAMETER.sub(self._parameter, _USERINFO.sub(self._userinfo, text))
 
     def _credential(self, text: str) -> str:
         scheme, space, value = text.rpartition(" ")
@@ -171,6 +172,10 @@ class NamedSecrets:
             return ""
         words = (word for word in raw.decode("utf-8", "replace").split(":") if word in self._words)
         return next((self._words[word] for word in words), "")
+
+    def _userinfo(self, user: re.Match[str]) -> str:
+        owner = self._words.get(user[2]) or self._words.get(unquote_plus(user[2]))
+        return f"{user[1]}{_token(owner)}@" if owner else user[0]
 
     def _parameter(self, pair: re.Match[str]) -> str:
         value = unquote_plus(pair[2])

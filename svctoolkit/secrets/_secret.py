@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import local
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
@@ -100,9 +100,27 @@ class Secret:
         return bool(self.unset) and not self._pieces
 
 
-def placeholder(name: str, *, url: bool = False) -> str:
-    """The value of an environment variable that is not set, where nothing is sent; `url` for a setting with a URL."""
-    return f"https://unset.example/{name}" if url else f"<{name}>"
+#: What an environment variable is: any text, a whole URL, or a part of one.
+Form: TypeAlias = Literal["text", "url", "part"]
+
+
+def placeholder(name: str, form: Form = "text") -> str:
+    """The value of an environment variable that is not set, where nothing is sent.
+
+    That of a part of a URL is valid at any place there: it may be a part of the host, the path or the query.
+    """
+    if form == "part":
+        return f"unset-{name.lower().replace('_', '-')[:_LABEL].strip('-')}"
+    return f"https://unset.example/{name}" if form == "url" else f"<{name}>"
+
+
+#: Characters; a label of a host name has 63 at most.
+_LABEL = 50
+
+
+def is_placeholder(text: str, name: str) -> bool:
+    """Whether a text takes the place of a variable without a value, in whichever form."""
+    return any(text == placeholder(name, form) for form in get_args(Form))
 
 
 def _restore(origin: str, value: str | None, pieces: Mapping[str, str], unset: Mapping[str, str]) -> Secret:

@@ -13,6 +13,7 @@ from svctoolkit.releases import release_problems
 from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._items import WEBHOOK_CATEGORY, Destination, Source, is_sdk_type
 from svctoolkit.workspace._lookup import forward_key
+from svctoolkit.workspace._platforms import entries_by_platform
 
 if TYPE_CHECKING:
     from svctoolkit.sources import Setting
@@ -65,6 +66,10 @@ def flaws(workspace: Workspace) -> Iterator[Flaw]:
             unused.discard(flaw.known)
             if flaw.known not in workspace.known:
                 yield flaw._replace(bearable=True)
+    for flaw in _by_platform(workspace):
+        unused.discard(flaw.known)
+        if flaw.known not in workspace.known:
+            yield flaw
     yield from _webhook_sources(workspace)
     for number, name in enumerate(workspace.known):
         if name in unused:
@@ -119,6 +124,26 @@ def _connections(workspace: Workspace) -> Iterator[Flaw]:
             elif connection.destination in keys:
                 yield Flaw(path, f"source {key!r} is already connected to {connection.destination!r}")
             keys.add(connection.destination)
+
+
+def _by_platform(workspace: Workspace) -> Iterator[Flaw]:
+    """Yield a flaw for each setting by kind of source that has nothing for a source that sends to the destination."""
+    for key, destination in workspace.destinations.items():
+        sources = [source for source in workspace.sources.values() if _sends(source, key)]
+        for name, entries in entries_by_platform(destination.config) if destination.enabled else ():
+            for platform in dict.fromkeys(source.platform for source in sources):
+                if platform not in entries:
+                    named = ", ".join(repr(source.key) for source in sources if source.platform == platform)
+                    text = (
+                        f"{name}: has no entry for {platform!r}, the kind of the source {named}; it has no effect there"
+                    )
+                    path = ("destinations", key, "config", name)
+                    yield Flaw(path, text, bearable=True, known=f"{destination.type}.{name}")
+
+
+def _sends(source: Source, destination: str) -> bool:
+    connected = (c for c in source.connections if c.enabled and c.destination == destination)
+    return source.enabled and next(connected, None) is not None
 
 
 def _webhook_sources(workspace: Workspace) -> Iterator[Flaw]:

@@ -18,6 +18,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret, secret_texts
 from svctoolkit.simulations import Level
 from svctoolkit.url_secrets import config_url_secrets
+from svctoolkit.workspace._platforms import platform_of
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder
@@ -126,8 +127,8 @@ class Source(Displayed):
 
     @property
     def platform(self) -> str:
-        """The name under which destinations have settings for each kind of source."""
-        return "cloud" if self.category == WEBHOOK_CATEGORY else self.type
+        """The name under which destinations have settings for each kind of source: `web` for type `Javascript`."""
+        return platform_of(self.type, self.category)
 
 
 def is_sdk_type(name: str) -> bool:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from svctoolkit.secrets import Secret, placeholder
+from svctoolkit.secrets import Form, Secret, placeholder
 
 _OPENING = re.compile(r"(?<!\$)(\$++)\((?:env|var):")
+_IN_URL = re.compile(r"[a-z][a-z0-9+.-]*://\S*\Z", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\((env|var):([A-Za-z_][A-Za-z0-9_]*)(?::-([^)]*))?\)")
 
 
@@ -40,7 +41,9 @@ def resolve(text: str, environ: Mapping[str, str], *, url: bool = False) -> str 
         kind, name, default = reference.groups()
         value = _value(name, default, environ)
         if kind == "env" and not value and default is None:
-            value = unset[name] = placeholder(name, url=url and reference.span() == (0, len(text)))
+            is_whole = reference.span() == (0, len(text))
+            form: Form = "url" if url and is_whole else "part" if _IN_URL.match("".join(texts)) else "text"
+            value = unset[name] = placeholder(name, form)
         elif kind == "env":
             pieces[name] = value or ""
         if value is None:

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -21,7 +21,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.errors import InvalidWorkspace, Problem
 from svctoolkit.secrets import Secret, json_credentials
 from svctoolkit.transformations import Limits
-from svctoolkit.url_secrets import url_secrets
+from svctoolkit.url_secrets import UrlSecret, address_secrets, url_secrets
 from svctoolkit.workspace._env_file import save_env
 from svctoolkit.workspace._items import Account, Destination, Library, Person, Source, TrackingPlan, Transformation
 from svctoolkit.workspace._references import escape, has_reference
@@ -207,7 +207,9 @@ class _Writer:
         return value
 
     def _references(self, secret: str, path: str) -> str:
-        """Return a secret as a new reference. Of a JSON object, only its credentials become references."""
+        """Return a secret as a new reference. Of a JSON object or a URL, only its credentials become references."""
+        if places := address_secrets(secret):
+            return "".join(self._url_pieces(secret, places, path))
         text = escape(secret)
         for names, credential in json_credentials(secret):
             spelled = {json.dumps(credential)[1:-1], json.dumps(credential, ensure_ascii=False)[1:-1]}
@@ -216,6 +218,15 @@ class _Writer:
                 return self._reference(secret, path)
             text = text.replace(f'"{written}"', f'"{self._reference(written, ".".join([path, *names]))}"')
         return text if text != escape(secret) else self._reference(secret, path)
+
+    def _url_pieces(self, url: str, places: Sequence[UrlSecret], path: str) -> Iterator[str]:
+        """Yield a URL with references to its secrets. What is public stays: its host decides whether it is mapped."""
+        end = 0
+        for place in places:
+            yield escape(url[end : place.start])
+            yield self._reference(url[place.start : place.end], f"{path}.{place.name}" if place.name else path)
+            end = place.end
+        yield escape(url[end:])
 
     def _reference(self, secret: str, path: str) -> str:
         """Return a new reference for a secret in clear text: `$(env:HOOK_API_KEY)`."""

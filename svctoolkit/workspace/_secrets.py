@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from threading import Lock
 from typing import Any, Protocol
+from urllib.parse import unquote_plus
 
 from svctoolkit import secrets
 from svctoolkit.destinations import definitions
@@ -117,7 +118,8 @@ def _names_in(path: str, value: Json) -> Iterator[tuple[str, str]]:
         named = [*secret.named(setting)]
         yield from named
         if named and not secret.unset:
-            yield from ((named[0][0], text) for text in url_secrets(secret.reveal()))
+            for text in url_secrets(secret.reveal()):
+                yield next((name for name, value in named if text in (value, unquote_plus(value))), named[0][0]), text
 
 
 def _secrets_in(path: str, value: Json) -> Iterator[tuple[str, Secret]]:

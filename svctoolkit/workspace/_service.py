@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from svctoolkit import yamlfile
+from svctoolkit.destinations import definitions
 from svctoolkit.errors import InvalidWorkspace, did_you_mean
 from svctoolkit.secrets import Secret
 from svctoolkit.workspace._checks import Flaw, flaws
@@ -30,6 +31,7 @@ from svctoolkit.workspace._items import (
     Source,
     Transformation,
 )
+from svctoolkit.workspace._platforms import platform_of
 from svctoolkit.yamlfile import Document
 
 if TYPE_CHECKING:
@@ -213,10 +215,7 @@ class _Reader:
     def __init__(self, configuration: _Configuration, kind: type[Workspace]) -> None:
         self.workspace = kind(configuration.workspace_id or "workspace")
         self.places: dict[tuple[str | int, ...], tuple[str | int, ...]] = {}
-        self._enabled = {
-            (c.source_id, c.destination_id): c.enabled and c.processor_enabled
-            for c in (configuration.connections or {}).values()
-        }
+        self._connections = {(c.source_id, c.destination_id): c for c in (configuration.connections or {}).values()}
         self._destinations: dict[str, str] = {}
         self._account_keys: dict[str, str] = {}
         self._named: Counter[str] = Counter()
@@ -244,12 +243,17 @@ class _Reader:
         for j, destination in enumerate(source.destinations or []):
             if destination.deleted:
                 continue
-            place = ("sources", i, "destinations", j)
+            listed = self._connections.get((source.id, destination.id))
             enabled = destination.is_connection_enabled
             if enabled is None:
-                enabled = self._enabled.get((source.id, destination.id), True)
-            enabled = enabled and destination.is_processor_enabled
-            connections.append(Connection(self._destination(destination, place), enabled))
+                enabled = listed is None or listed.enabled
+            is_processed = destination.is_processor_enabled and (listed is None or listed.processor_enabled)
+            own = self._destination(destination, ("sources", i, "destinations", j))
+            if enabled and not is_processed:
+                enabled = _set_device_mode(
+                    self.workspace.destinations[own], platform_of(kind, definition.category or "")
+                )
+            connections.append(Connection(own, enabled))
         item = Source(key, source.id, name, kind, source.write_key, source.enabled, connections)
         item.category = definition.category or item.category
         if is_webhook:
@@ -320,6 +324,21 @@ class _Reader:
         key = shape.version_id or shape.id
         if key:
             self.workspace.libraries[key] = Library(key, _language(shape), shape.code or "", version_id=key)
+
+
+def _set_device_mode(destination: Destination, platform: str) -> bool:
+    """Say in the settings that clients send to a destination; return False if its type or its settings contradict that.
+
+    RudderStack does not process the events of such a connection, which is not disabled.
+    """
+    definition, written = definitions.known(destination.type), destination.config.get("connectionMode")
+    modes = definition.modes if definition is not None else []
+    if "device" not in modes:
+        return False
+    own = written.get(platform) if isinstance(written, dict) else written
+    if own is None and "cloud" in modes:
+        destination.config["connectionMode"] = {**(written or {}), platform: "device"}
+    return own in (None, "device")
 
 
 def _language(shape: _Code) -> Language | None:

@@ -29,7 +29,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace, path: Path) -> int:
-    from svctoolkit.cli import _terminal
+    from svctoolkit.cli import _terminal, _verification
     from svctoolkit.project import import_workspace
 
     folder = Path(args.output)
@@ -49,8 +49,10 @@ def _import(args: argparse.Namespace, path: Path) -> int:
         following = "plan show tracking" if report.workspace.tracking_plans else "transform FILE"
     written = f"wrote {_terminal.quantity(len(report.files), 'file')} to {folder}, {suites} in suites"
     text = "\n".join(map(_terminal.plain, report.text().splitlines()))
-    _terminal.out(f"{text}\n\n{written}\nnext: {_terminal.enter(args.output)}{_terminal.program()} {following}")
-    return Exit.OK
+    _terminal.out(f"{text}\n\n{written}")
+    works = args.no_verify or _verification.print_verification(folder)
+    _terminal.out(f"next: {_terminal.enter(args.output)}{_terminal.program()} {following}")
+    return Exit.OK if works else Exit.FAILED
 
 
 command = Command(
@@ -64,6 +66,9 @@ command = Command(
         Transformation code is read from the folder of FILE, or from --code: files named after the ID or version of a
         transformation, rudder/v1 files, or JSON with `versionId` and `code` as RudderStack's API returns it. Existing
         files are never overwritten: if one exists, nothing is written.
+
+        At the end, the suites, the samples and policies.yaml run in a copy of what git would track, without .env and
+        without the environment of this shell, as in CI. The exit code is 1 if something fails there.
     """,
     examples=(
         "svctoolkit import workspaceConfig.json -o shop --ci github",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "take that of the export (default: %(default)s)",
     )
     parser.add_argument(
-        "--secrets", action="store_true", help="also replace values in .env that differ from the export"
+        "--secrets",
+        action="store_true",
+        help="also replace values in .env that differ from the export, and keep only the secret part of URLs there",
     )
 
 
@@ -52,7 +55,18 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(f"secrets that differ in .env: {', '.join(result.secrets)} (--secrets replaces them)")
     _terminal.out(_summary(result, args))
     undecided = bool(result.conflicts) and args.conflicts == "report"
-    return Exit.FAILED if undecided or (result.changes and not args.apply) else Exit.OK
+    works = not (result.applied and result.changes) or args.no_verify or _verified(Path(args.project))
+    return Exit.FAILED if undecided or not works or (result.changes and not args.apply) else Exit.OK
+
+
+def _verified(project: Path) -> bool:
+    from svctoolkit.cli import _verification
+    from svctoolkit.workspace import Workspace, require_trust
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        require_trust(Workspace.load(project / "workspace.yaml"))
+    return _verification.print_verification(project)
 
 
 def _summary(result: Sync, args: argparse.Namespace) -> str:
@@ -77,10 +91,11 @@ command = Command(
         Compare a project that `svctoolkit import` wrote with a newer export, and show what changed since the last
         import: settings, connections, items, code, tracking plans. With --apply, write the changes. Comments and edits
         in workspace.yaml are kept. If both the project and the export changed the same value, it is a conflict (!),
-        which is not written until you decide. Suites are not changed.
+        which is not written until you decide. Suites are not changed: after --apply, they run in a copy of what
+        git would track, as in CI, which shows what the changes do to them.
 
-        The exit code is 1 if there are changes (without --apply) or undecided conflicts, so that a scheduled job can
-        report drift.
+        The exit code is 1 if there are changes (without --apply), undecided conflicts, or failed scenarios, so that a
+        scheduled job can report drift.
     """,
     examples=(
         "svctoolkit sync workspaceConfig.json",
@@ -89,4 +104,5 @@ command = Command(
     ),
     add_arguments=_add_arguments,
     run=_run,
+    runs_code=True,
 )

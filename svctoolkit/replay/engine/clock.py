@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import datetime
 from functools import partial
 from itertools import count
 from uuid import NAMESPACE_URL, uuid5
 
 from svctoolkit.destinations import Context, Lookup
-from svctoolkit.json_types import Json
+from svctoolkit.events.clock import time_of
 from svctoolkit.replay.records.record import Record
 
 
@@ -20,20 +20,6 @@ def context_of(record: Record, now: datetime, lookup: Lookup | None = None) -> C
     """
     clock, new_id = partial(time_of, record.head, now), partial(_id, record.place, count())
     return Context(clock=clock, new_id=new_id) if lookup is None else Context(clock, lookup, new_id)
-
-
-def time_of(event: Mapping[str, Json], otherwise: datetime) -> datetime:
-    """Return the time at which mappings see an event: its own, or another one for events without a time."""
-    # The time of receipt first: mappings with a time limit would refuse old events by today's clock.
-    for name in ("receivedAt", "timestamp", "originalTimestamp"):
-        text = event.get(name)
-        if isinstance(text, str):
-            try:
-                moment = datetime.fromisoformat(text)
-            except ValueError:
-                continue
-            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return otherwise
 
 
 def _id(place: str, numbers: Iterator[int]) -> str:

@@ -15,6 +15,7 @@ from svctoolkit import personal
 from svctoolkit.delivery import Transport
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
+from svctoolkit.events.clock import time_of
 from svctoolkit.history import Collector
 from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
@@ -24,7 +25,7 @@ from svctoolkit.pipeline.decisions import decision
 from svctoolkit.pipeline.fates import NO_SOURCE
 from svctoolkit.pipeline.texts import STAGES as TEXT_STAGES
 from svctoolkit.policies import Policies
-from svctoolkit.replay.engine.clock import context_of, time_of
+from svctoolkit.replay.engine.clock import context_of
 from svctoolkit.replay.engine.policing import Police
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.inputs import records

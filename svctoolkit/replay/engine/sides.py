@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import pickle
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,8 +32,9 @@ from svctoolkit.workspace import Destination, Source, Transformation, UserCode, 
 def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, source: str | None) -> tuple[str, ...]:
     """Return the destinations of a replay by key, in order, after checking them.
 
-    Disabled ones are included: their events are filtered. Raises `UnknownName`, `InvalidConfig`, or `ConfigError` if no
-    destination is enabled.
+    Disabled ones are included: their events are filtered. Those that no side can run, as the type is unknown or the
+    settings are invalid, are left out with a warning, unless `destinations` names them. Raises `UnknownName`,
+    `InvalidConfig`, or `ConfigError` if no destination is enabled.
     """
     if source is not None and not any(_has(side.sources, source) for side in sides):
         raise UnknownName("source", source, [key for side in sides for key in side.sources])
@@ -40,12 +42,21 @@ def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, sourc
         if not any(_has(side.destinations, key) for side in sides):
             raise UnknownName("destination", key, [name for side in sides for name in side.destinations])
     chosen: dict[str, bool] = {}
+    broken: dict[str, list[ConfigError]] = {}
     # The later side first: it decides the order of the results.
     for side in reversed(sides):
         for destination in _candidates(side, destinations, source):
             if destination.enabled:
-                _check(side, destination)
+                try:
+                    _check(side, destination)
+                except ConfigError as error:
+                    broken.setdefault(destination.key, []).append(error)
             chosen[destination.key] = destination.enabled or chosen.get(destination.key, False)
+    for key, errors in broken.items():
+        if destinations is not None or len(errors) < len(sides) or len(broken) == len(chosen):
+            raise errors[0]
+        del chosen[key]
+        warnings.warn(f"destination {key!r} is left out: {errors[0]}", stacklevel=4)
     if not any(chosen.values()):
         disabled = f": {', '.join(chosen)} {'is' if len(chosen) == 1 else 'are'} disabled" if chosen else ""
         raise ConfigError(f"there is no enabled destination to replay to{disabled}")
