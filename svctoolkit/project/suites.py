@@ -70,8 +70,10 @@ def plan_drafts(workspace: Workspace, source: Source) -> tuple[list[Draft], list
     """Return an event for each rule of a source's tracking plan, and the rules for which none could be generated."""
     link = workspace.plan_link(source)
     plan = link.plan if link is not None else None
+    if plan is None:
+        return [], []
     drafts, without = list[Draft](), list[str]()
-    for rule in plan.rules if plan is not None else ():
+    for rule in plan.rules:
         try:
             event = conforming(plan, rule, Random(0))
         except NoEvent as error:

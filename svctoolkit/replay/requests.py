@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError, ToolkitError
 from svctoolkit.events import check
+from svctoolkit.events.clock import time_of
 from svctoolkit.json_codec import encode
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.replay.engine.sides import select
