@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.pytest_plugin import items
+from svctoolkit.pytest_plugin.waiting import require_events, settled
 
 if TYPE_CHECKING:
     from svctoolkit.server import DataPlane
+    from svctoolkit.server.inspect.views import View
 
 
 def assert_fetched(
@@ -29,8 +31,8 @@ def assert_fetched(
     __tracebackhide__ = True
     from svctoolkit.runner.planes.code import fetch_record
 
-    data_plane.drain(timeout, run=run or "")
-    view = data_plane if run is None else data_plane.of_run(run)
+    view = settled(data_plane, run, timeout)
+    _require_code(data_plane, view, "fetched", expected)
     _assert("fetched", data_plane, expected, [fetch_record(request) for request in view.fetched], any_order, at_least)
 
 
@@ -51,11 +53,22 @@ def assert_logged(
     from svctoolkit.runner.attempts.code import is_about_texts
     from svctoolkit.runner.planes.code import log_record
 
-    data_plane.drain(timeout, run=run or "")
-    view = data_plane if run is None else data_plane.of_run(run)
+    view = settled(data_plane, run, timeout)
+    _require_code(data_plane, view, "logs", expected)
     texts = is_about_texts(list(expected))
     actual: list[Any] = [log.text if texts else log_record(log) for log in view.logs]
     _assert("logs", data_plane, expected, actual, any_order, at_least)
+
+
+def _require_code(data_plane: DataPlane, view: View, what: str, expected: Sequence[Json]) -> None:
+    """Refuse to assert that user code did nothing where there is none, or before it has got an event."""
+    __tracebackhide__ = True
+    from svctoolkit.errors import UsageError
+
+    if not expected and not data_plane.workspace.transformations:
+        raise UsageError(f"{what}: the workspace has no transformation, so this cannot fail")
+    if not expected:
+        require_events(view, what, "send events first")
 
 
 def _assert(
@@ -68,6 +81,8 @@ def _assert(
 
     for path, message in [*runner.problems(list(expected)), *member_problems(what, list(expected))]:
         raise UsageError(f"{'.'.join(map(str, path))}: {message}")
+    if at_least and not expected:
+        raise UsageError("at_least needs an expectation: without one, it cannot fail")
     wanted = list(expected)
     operand: Any = {"$contains": wanted} if at_least else {"$unordered": wanted} if any_order else wanted
     hide = data_plane.workspace.masker.mask

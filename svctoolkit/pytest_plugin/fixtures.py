@@ -10,6 +10,7 @@ import pytest
 
 from svctoolkit.json_types import Json
 from svctoolkit.pytest_plugin import items, state
+from svctoolkit.pytest_plugin.waiting import settled
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import Recorder
@@ -70,8 +71,8 @@ def recorder(data_plane: DataPlane) -> Recorder:
 def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
     """Return a function that opens a warehouse destination's tables: `warehouse("wh").sql("select ...")`.
 
-    It waits until no event of the test is in progress. If the workspace has only one warehouse, the name may be
-    omitted.
+    It sends what `service_client` has queued, and waits until no event is in progress. If the workspace has only one
+    warehouse, the name may be omitted.
     """
 
     def ask(destination: str = "", *, timeout: float = 30.0) -> Warehouse:
@@ -81,7 +82,7 @@ def warehouse(data_plane: DataPlane) -> Callable[..., Warehouse]:
         keys = [key for key, d in data_plane.workspace.destinations.items() if is_warehouse(d.type)]
         if not destination and len(keys) != 1:
             raise UsageError(f"name the warehouse destination: {', '.join(keys) or 'the workspace does not have any'}")
-        data_plane.drain(timeout)
+        settled(data_plane, None, timeout)
         return data_plane.warehouse(destination or keys[0])
 
     return ask
@@ -145,6 +146,10 @@ def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
             __tracebackhide__ = True
             return start(source, **settings)
 
+        def send_waiting(self, timeout: float) -> bool:
+            """Send the waiting events with one attempt; a patient `flush` would wait for a server that is offline."""
+            return self._runtime.ask(not self._settings.enabled, lambda engine: engine.flush(timeout, patient=False))
+
     def start(source: str, **settings: Any) -> Client:
         __tracebackhide__ = True
         try:
@@ -154,6 +159,7 @@ def service_client(data_plane: DataPlane) -> Generator[ServiceClient]:
         options = {"data_directory": ":memory:", "track_lifecycle_events": False, "clock": data_plane.time, **settings}
         client = Client(data_plane_url=data_plane.url, **options)
         clients.append(client)
+        state.CLIENTS.setdefault(data_plane, []).append(client)
         client.initialize(key).wait(10.0)
         return client
 

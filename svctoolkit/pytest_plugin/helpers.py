@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from svctoolkit.json_types import Json
 from svctoolkit.pytest_plugin import items, state
+from svctoolkit.pytest_plugin.waiting import require_events, settled
 
 if TYPE_CHECKING:
     from svctoolkit.runner import Difference
@@ -36,7 +37,8 @@ def assert_delivered(
     `any_order` they may arrive in any order; with `at_least` other requests may arrive as well. With `count` that many
     requests must match the one expectation (or arrive at all, without an expectation).
 
-    The helper first waits up to `timeout` seconds until no event is in progress. It fails if any delivery failed,
+    The helper first sends what `service_client` has queued, and waits up to `timeout` seconds until no event is in
+    progress. It fails if any delivery failed,
     unless `failed` is "any".
     """
     __tracebackhide__ = True
@@ -68,6 +70,9 @@ def assert_never_delivered(
     """
     __tracebackhide__ = True
     results = _results("delivered", data_plane, expected, destination, run, timeout)
+    if expected:
+        view = data_plane if run is None else data_plane.of_run(run)
+        require_events(view, "never delivered", "send events first, or use assert_delivered(data_plane) without any")
     for expectation in expected:
         _refuse_unknown_names(expectation, data_plane, results)
     for expectation in expected or ({},):
@@ -91,6 +96,9 @@ def assert_dropped(
     """
     __tracebackhide__ = True
     results = _results("dropped", data_plane, expected, destination, run, timeout)
+    if not expected and not count:
+        view = data_plane if run is None else data_plane.of_run(run)
+        require_events(view, "dropped", "send events first")
     _assert("dropped", data_plane, results, list(expected), failed, any_order=any_order, at_least=at_least, count=count)
 
 
@@ -141,8 +149,7 @@ def _results(
     except UnknownName as error:
         raise error.with_traceback(None) from None
     keys = keys or list(data_plane.workspace.destinations)
-    data_plane.drain(timeout, run=run or "")
-    return runner.run_results(data_plane.of_run(run) if run is not None else data_plane, keys)
+    return runner.run_results(settled(data_plane, run, timeout), keys)
 
 
 def _assert(
@@ -162,6 +169,8 @@ def _assert(
     from svctoolkit.errors import UsageError
     from svctoolkit.expect.compare import json_line
 
+    if at_least and not expected:
+        raise UsageError("at_least needs an expectation: without one, it cannot fail")
     actual = [record for records in results[what].values() for record in records]
     hide = data_plane.workspace.masker.mask
     if count is not None:

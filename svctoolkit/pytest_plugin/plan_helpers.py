@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.json_types import Json
 from svctoolkit.pytest_plugin import items
+from svctoolkit.pytest_plugin.waiting import require_events, settled
 
 if TYPE_CHECKING:
     from svctoolkit.plans import Plan
@@ -34,8 +35,14 @@ def assert_violations(
 
     for path, message in [*runner.problems(list(expected)), *member_problems("violations", list(expected))]:
         raise UsageError(f"{'.'.join(map(str, path))}: {message}")
-    data_plane.drain(timeout, run=run or "")
-    records = runner.violation_records(data_plane.of_run(run) if run is not None else data_plane)
+    if at_least and not expected:
+        raise UsageError("at_least needs an expectation: without one, it cannot fail")
+    view = settled(data_plane, run, timeout)
+    if not expected and not data_plane.workspace.tracking_plans:
+        raise UsageError("violations: the workspace has no tracking plan, so this cannot fail")
+    if not expected:
+        require_events(view, "violations", "send events first")
+    records = runner.violation_records(view)
     violations = list(expected)
     operand: Any = {"$contains": violations} if at_least else {"$unordered": violations} if any_order else violations
     hide = data_plane.workspace.masker.mask

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from svctoolkit.pytest_plugin import items
+from svctoolkit.pytest_plugin.waiting import require_events, settled
 
 if TYPE_CHECKING:
     from svctoolkit.policies import Policies
@@ -32,8 +33,8 @@ def assert_policies(
     if policies is None and not data_plane.workspace.policies:
         given = "policies.yaml"
     given = given if isinstance(given, Policies) else Policies.load(given)
-    data_plane.drain(timeout, run=run or "")
-    view = data_plane.of_run(run) if run is not None else data_plane
+    view = settled(data_plane, run, timeout)
+    require_events(view, "policies", "send events first")
     breaches = [breach for breach in view.breaches(given) if breach.severity == "error"]
     if breaches:
         from svctoolkit.runner.attempts.policies import described  # only failures need it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
@@ -10,6 +11,7 @@ from svctoolkit.errors import StillWaiting
 from svctoolkit.json_types import Json
 from svctoolkit.server import DataPlane
 from svctoolkit.server.worker import Backoff
+from svctoolkit.simulations import SimulatedServer
 from svctoolkit.workspace import Destination, Source, Workspace
 
 _SECONDS = 1.0  # how long to wait for events that a test left in progress
@@ -32,11 +34,11 @@ class SharedPlanes:
         if plane is None:
             plane = SharedPlane(recording)
             self._planes.append((limits, plane))
-        plane.begin(recording, f"test-{next(self._runs)}")
+        lent = plane.lend(recording, f"test-{next(self._runs)}")
         try:
-            yield plane
+            yield lent
         finally:
-            if not plane.end():
+            if not plane.end(lent):
                 self._planes.remove((limits, plane))
                 plane.stop(_STOP_SECONDS)
 
@@ -53,18 +55,24 @@ class SharedPlane(DataPlane):
         self._test = ""
         self._undo = ExitStack()
 
-    def begin(self, workspace: Workspace, run: str) -> None:
-        """Serve this workspace. Events sent with `write_key()` belong to `run`."""
+    def lend(self, workspace: Workspace, run: str) -> SharedPlane:
+        """Serve this workspace, and return the plane for one test: what is sent with it belongs to `run`.
+
+        It has the same server, but its own run: a thread of the test that sends later is rejected, as its client is.
+        """
         self._control.replace(workspace)
-        self._test = run
+        lent = copy.copy(self)
+        lent._test = run
         switches: list[Source | Destination] = [*workspace.sources.values(), *workspace.destinations.values()]
         for item in switches:
             self._undo.callback(setattr, item, "enabled", item.enabled)
+        return lent
 
-    def end(self) -> bool:
+    def end(self, lent: SharedPlane) -> bool:
         """Reset to the initial state. Return False if the test stopped the server, or events are still in progress."""
-        self._engine.closed_runs.add(self._test)
+        self._engine.closed_runs.add(lent._test)
         self._undo.close()
+        self._stopped = lent.stopped
         if self.stopped:
             return False
         with suppress(StillWaiting):
@@ -77,6 +85,17 @@ class SharedPlane(DataPlane):
 
     def write_key(self, source: str, *, run: str = "") -> str:
         return super().write_key(source, run=run or self._test)
+
+    def simulation(self, destination: str, *, run: str = "") -> SimulatedServer:
+        """Return the simulated server with what the test's events have left there: those sent with `write_key()`.
+
+        If there are none, it is that of events with the write key of the workspace file, which belong to no run.
+        """
+        own = super().simulation(destination, run=run or self._test)
+        if run or own.requests:
+            return own
+        shared = super().simulation(destination)
+        return shared if shared.requests else own
 
     def watch(self, listener: Callable[[str, list[dict[str, Json]]], None]) -> Callable[[], None]:
         watching = ExitStack()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakKeyDictionary, WeakSet
 
 import pytest
 
@@ -13,7 +13,21 @@ if TYPE_CHECKING:
     from svctoolkit.inputs import Inputs
     from svctoolkit.pytest_plugin.shared_planes import SharedPlanes
     from svctoolkit.runner import Collector, IdleParts, Planes, Scenario, Snapshots, Suite
+    from svctoolkit.sdk import Stats
     from svctoolkit.server import DataPlane
+
+
+class FixtureClient(Protocol):
+    """A `ServiceClient` of the fixture `service_client`."""
+
+    def stats(self) -> Stats:
+        """Return its counts: `recorded`, `waiting`, ..."""
+        ...
+
+    def send_waiting(self, timeout: float) -> bool:
+        """Send the waiting events, with one attempt."""
+        ...
+
 
 PLANES: pytest.StashKey[Planes] = pytest.StashKey()
 SHARED: pytest.StashKey[SharedPlanes] = pytest.StashKey()
@@ -28,6 +42,8 @@ IDLE: pytest.StashKey[IdleParts] = pytest.StashKey()
 REFUSAL: pytest.StashKey[str] = pytest.StashKey()
 #: Data planes whose failures a helper has allowed, with `failed="any"`.
 FAILURES_EXPECTED: WeakSet[DataPlane] = WeakSet()
+#: The clients that the fixture `service_client` has made for a data plane.
+CLIENTS: WeakKeyDictionary[DataPlane, list[FixtureClient]] = WeakKeyDictionary()
 PARTIAL: pytest.StashKey[bool] = pytest.StashKey()
 
 

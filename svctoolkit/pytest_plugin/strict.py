@@ -13,12 +13,20 @@ import pytest
 
 from svctoolkit.pytest_plugin import state
 from svctoolkit.pytest_plugin.helpers import LEFT_OUT
+from svctoolkit.pytest_plugin.waiting import flush_clients
 
 if TYPE_CHECKING:
     from svctoolkit.server import DataPlane
 
 _SECONDS = 10.0
 _CHECKING = ("assert", "raises", "check", "expect", "verify", "ensure", "fail", "run_scenario", "warns")
+#: Methods that send events.
+_SENDING = {
+    *("track", "identify", "page", "screen", "group", "alias"),
+    *("send", "send_webhook", "ingest", "deliver", "capture"),
+}
+#: What a data plane has before any event.
+_FIXED = {"url", "port", "workspace", "write_key", "loopback", "stopped", "source"}
 _ABOUT_FAILURES = ("fates", "deliveries", "rejected", "totals", "held")
 
 
@@ -35,6 +43,7 @@ def strict_problems(plane: DataPlane, item: pytest.Item) -> Iterator[str]:
     from svctoolkit import runner
     from svctoolkit.errors import StillWaiting
 
+    flush_clients(plane, _SECONDS)
     with suppress(StillWaiting):
         plane.drain(_SECONDS)
     tree = _tree(item)
@@ -49,8 +58,14 @@ def strict_problems(plane: DataPlane, item: pytest.Item) -> Iterator[str]:
             yield f'{cause}; if it should fail, assert it, or write failed="any" in a helper'
     for name, count in plane.recorder.unused().items():
         yield f"{name}: {count} scripted answer{'' if count == 1 else 's'} not used: remove it, or send what needs it"
-    if len(plane.received) and tree is not None and not _asserts(tree):
-        yield "the test sends events and asserts nothing: add assert_delivered(data_plane, ...)"
+    if tree is not None and _sends(plane) and not _asserts(tree):
+        yield "the test sends events and asserts nothing after that: add assert_delivered(data_plane, ...)"
+
+
+def _sends(plane: DataPlane) -> bool:
+    """Return whether a test has sent anything, whether or not it arrived."""
+    sent = (client.stats().recorded for client in state.CLIENTS.get(plane, ()))
+    return bool(plane.received or plane.rejected or plane.webhooks or any(sent))
 
 
 def _tree(item: pytest.Item) -> ast.AST | None:
@@ -62,19 +77,47 @@ def _tree(item: pytest.Item) -> ast.AST | None:
 
 
 def _asserts(tree: ast.AST) -> bool:
-    """Return whether a test has an assertion, or calls something that may contain one."""
+    """Return whether a test has an assertion, or calls something that may contain one, after it has sent events."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    sent = min((node.lineno for node in calls if _called(node) in _SENDING), default=0)
+    asserts = (node for node in ast.walk(tree) if isinstance(node, ast.Assert) and _is_about_results(node.test))
+    checks = (node for node in calls if _may_check(node))
+    # The end: an assertion around what is sent (`with raises(...)`) is not before it.
+    ends = (node.end_lineno or node.lineno for node in (*asserts, *checks, *_with_checks(tree)))
+    return any(end >= sent for end in ends)
+
+
+def _with_checks(tree: ast.AST) -> Iterator[ast.With | ast.AsyncWith]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Assert):
-            return True
-        if isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            # A function of the test's own that gets the data plane may assert for it.
-            passes = isinstance(node.func, ast.Name) and any(
-                isinstance(argument, ast.Name) and argument.id in ("data_plane", "recorder") for argument in node.args
-            )
-            if passes or any(word in called.lower() for word in _CHECKING):
-                return True
-    return False
+        if isinstance(node, (ast.With, ast.AsyncWith)) and any(
+            isinstance(item.context_expr, ast.Call) and _may_check(item.context_expr) for item in node.items
+        ):
+            yield node
+
+
+def _called(node: ast.Call) -> str:
+    """Return the name of the function or method that a call names."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def _may_check(node: ast.Call) -> bool:
+    # A function of the test's own that gets the data plane may assert for it.
+    passes = isinstance(node.func, ast.Name) and any(
+        isinstance(argument, ast.Name) and argument.id in ("data_plane", "recorder") for argument in node.args
+    )
+    return passes or any(word in _called(node).lower() for word in _CHECKING)
+
+
+def _is_about_results(test: ast.expr) -> bool:
+    """Return whether the value of an assertion can depend on events: not a constant, nor the data plane's address."""
+    names = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
+    read = [node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute) and _is_plane(node.value)]
+    planes = [name for name in names if _is_plane(name)]
+    return bool(names) and not (len(planes) == len(names) and len(read) == len(planes) and {*read} <= _FIXED)
+
+
+def _is_plane(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "data_plane"
 
 
 def _names(tree: ast.AST | None, names: tuple[str, ...]) -> bool:

@@ -82,7 +82,8 @@ def test_pytest_helpers(plane: DataPlane) -> None:
         "kl",
         {"profiles": [{"ids": {"external_id": "ada"}}], "counts": {"events": 1}, "nobody": [{"email": "b"}]},
     )
-    assert_nothing_lost(plane, run="other")
+    with pytest.raises(AssertionError, match="nothing has arrived at kl"):
+        assert_nothing_lost(plane, run="other")
     with pytest.raises(AssertionError, match=r"kl: 1 event held, not 2; folded: .*kl\.fold\.second"):
         assert_held(plane, "kl", {"counts": {"events": 2}})
     with pytest.raises(AssertionError, match=r"kl: m1: folded: .*kl\.fold\.second"):
