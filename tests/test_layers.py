@@ -91,6 +91,7 @@ MAY_IMPORT = {
     "project": (
         "policies errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner"
     ),
+    "apply": "errors secrets rudder_cli plans destinations pipeline workspace",
     "mutation": (
         "expect accepted git "
         "errors secrets display events yamlfile plans destinations transformations workspace pipeline runner project"
@@ -113,7 +114,7 @@ MAY_IMPORT = {
         "mutation policies"
     ),
     "cli": (
-        "conditions interrupts releases expect simulations "
+        "conditions interrupts releases expect simulations apply rudder_cli "
         "errors secrets url_secrets registry events yamlfile plans warehouse destinations sources transformations "
         "delivery workspace results pipeline client server runner project mutation history replay profile lost "
         "pytest_plugin policies agents"
@@ -158,6 +159,7 @@ ROOMS = {
     ),
     "sources": "_request _memory _webhook _values _dates _times _define _message _gateway _examples *",
     "runner": "steps suite coverage planes attempts report record _display run over_http",
+    "apply": "change resources plans remarks compare",
     "cli": (
         "_command _terminal _progress _parser _completion _extras _main _inputs _exports _revision _log "
         "_reports _result _run_record _violations _watching _site _rules _webhooks _source_types _verification "

@@ -10,7 +10,7 @@ Others belong to device mode, where the client's SDK sends: event filters, names
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -47,6 +47,18 @@ def variables_without_effect(type: str) -> frozenset[str]:
         return frozenset()
     names = {*definitions.get(type).variables, *definitions.COMMON_VARIABLES}
     return frozenset(names - set(_names(msgspec.inspect.type_info(CATALOGUE[type].settings))) - OF_RULES)
+
+
+def unread_variables(type: str, names: Collection[str]) -> frozenset[str]:
+    """Return those of the names that neither the mapping nor a rule of a type reads, also unknown ones.
+
+    Empty for a type without a mapping. Raises `UnknownName`.
+    """
+    definitions.get(type)
+    if definitions.reason_unmapped(type):
+        return frozenset()
+    read = set(_names(msgspec.inspect.type_info(CATALOGUE[type].settings)))
+    return frozenset(names) - read - OF_RULES
 
 
 def idle_settings(type: str, config: Mapping[str, Json]) -> list[str]:

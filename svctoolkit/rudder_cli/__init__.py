@@ -8,7 +8,7 @@ from svctoolkit.rudder_cli._files import SpecFile, is_spec
 from svctoolkit.rudder_cli._findings import Finding
 from svctoolkit.rudder_cli._read import Destination, RudderProject, is_project, read_project
 from svctoolkit.rudder_cli._sources import plan_of, platform
-from svctoolkit.rudder_cli._transformations import code_of
+from svctoolkit.rudder_cli._transformations import code_of, imports_of
 from svctoolkit.rudder_cli._variables import FILES, SUFFIXES, Use, given_variables, read_var_files, substitute
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Use",
     "code_of",
     "given_variables",
+    "imports_of",
     "is_project",
     "is_spec",
     "plan_of",

@@ -30,6 +30,15 @@ def settings_of(config: Mapping[str, Json], definition: Definition) -> dict[str,
     return settings
 
 
+def keys_of(definition: Definition) -> dict[str, str]:
+    """Return the first part of the key in YAML for the first part of each setting."""
+    known = {"connectionMode": MODES, "consentManagement": CONSENT}
+    for setting in definition.settings:
+        path = setting.key.path if setting.key else next(iter(setting.values), setting.path)
+        known.setdefault(setting.path.split(".")[0], path.split(".")[0])
+    return known
+
+
 def by_rule(config: Mapping[str, Json]) -> dict[str, Json]:
     """Return settings for a type without a definition: names in camelCase, source types as the service spells them."""
     settings: dict[str, Json] = {}

@@ -37,6 +37,7 @@ class SpecFile:
     document: Document | None = None
     more: int = 0  # line of a second document, which rudder-cli ignores
     placeholders: dict[str, str] = field(default_factory=dict)
+    attached: str | None = None  # the text of the file that `spec.file` names
     source: str = ""  # the text before variables were replaced, if it has any
 
     def spec_with_references(self) -> dict[str, Json] | None:

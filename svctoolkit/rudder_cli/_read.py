@@ -21,8 +21,8 @@ from svctoolkit.rudder_cli import (
     _transformations,
 )
 from svctoolkit.rudder_cli._connections import Entry
-from svctoolkit.rudder_cli._convert import by_rule, camel, settings_of
-from svctoolkit.rudder_cli._definitions import CURRENT, MODES, OLD, Release, find, is_later_only
+from svctoolkit.rudder_cli._convert import by_rule, camel, keys_of, settings_of
+from svctoolkit.rudder_cli._definitions import CURRENT, MODES, OLD, Definition, Release, find, is_later_only
 from svctoolkit.rudder_cli._files import SpecFile, is_spec, project_files, read_file
 from svctoolkit.rudder_cli._findings import Finding
 from svctoolkit.rudder_cli._shapes import duplicates, unknown_key
@@ -54,8 +54,20 @@ class Destination:
     enabled: bool
     transformation: str
     file: SpecFile
-    checked: bool  # whether its type has a definition here
-    secrets: frozenset[str] | None  # settings that are secret; None: unknown
+    definition: Definition | None = field(repr=False)  # None: the type is kept, and not checked
+    secret_keys: frozenset[str]  # keys in YAML that are secret
+    keys: Mapping[str, str] = field(repr=False)  # setting -> key in YAML
+
+    @property
+    def secrets(self) -> frozenset[str] | None:
+        """The settings that are secret; None if that is not known."""
+        if self.definition is None:
+            return None
+        return frozenset(name for name, key in self.keys.items() if key in self.secret_keys)
+
+    def key_of(self, setting: str) -> str:
+        """Return the key in YAML that a setting comes from."""
+        return self.keys.get(setting, setting)
 
 
 @dataclass
@@ -114,6 +126,8 @@ class RudderProject:
         settings = settings_of(config, definition) if definition else by_rule(config)
         type_ = definition.type if definition else _destinations.service_type(str(spec.get("type")))
         written = spec.get("transformation")
+        secret = frozenset(path.split(".")[0] for path in definition.secrets) if definition else frozenset()
+        keys = keys_of(definition) if definition else {camel(key): key for key in config}
         return Destination(
             str(spec["id"]),
             str(spec.get("display_name") or spec["id"]),
@@ -122,8 +136,9 @@ class RudderProject:
             spec.get("enabled") is True,
             written.partition(":")[2] if isinstance(written, str) else "",
             file,
-            definition is not None,
-            frozenset(camel(path.split(".")[0]) for path in definition.secrets) if definition else None,
+            definition,
+            secret,
+            keys,
         )
 
 
@@ -158,6 +173,7 @@ def read_project(
     for path in project_files(folder):
         name = path.name if folder.is_file() else path.relative_to(folder).as_posix()
         file, found = read_file(path, name, variables or {}, placeholders=placeholders)
+        file.attached = _transformations.attached_text(file)
         project.files.append(file)
         (unknown if found and found[0].rule.endswith("var-substitution") else parsed).extend(found)
     if release is None:

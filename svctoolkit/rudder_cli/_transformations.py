@@ -113,11 +113,18 @@ def code_of(file: SpecFile) -> tuple[str, FilePath | None]:
         return str(spec["code"]), None
     if not isinstance(spec.get("file"), str):
         return "", None
-    path = FilePath(os.path.normpath(file.path.parent / spec["file"]))
+    return file.attached or "", FilePath(os.path.normpath(file.path.parent / spec["file"]))
+
+
+def attached_text(file: SpecFile) -> str | None:
+    """Return the text of the file that `spec.file` names: code or SQL. None without one, or if it cannot be read."""
+    written = file.spec.get("file")
+    if not isinstance(written, str) or not written or is_open(written):
+        return None
     try:
-        return inputs.read(path, 10_000_000).decode("utf-8", "replace"), path
+        return inputs.read(file.path.parent / written, 10_000_000).decode("utf-8", "replace")
     except OSError:
-        return "", path
+        return None
 
 
 def load_fault(file: SpecFile) -> str:

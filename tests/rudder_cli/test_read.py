@@ -359,7 +359,7 @@ def test_newer_kinds_and_types_are_kept(tmp_path: Path) -> None:
 
     assert {(note.file, note.path) for note in project.notes} == {("t.yaml", "/kind"), ("f.yaml", "/spec/type")}
     assert project.destinations["f"].config == {"someNewKey": 1, "useNativeSDK": {"iosSwift": True}}
-    assert not project.destinations["f"].checked
+    assert project.destinations["f"].definition is None
 
 
 def test_the_old_version(tmp_path: Path) -> None:

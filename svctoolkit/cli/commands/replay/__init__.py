@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, date, datetime
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from svctoolkit.replay.results.group_contrasts import Contrasts
     from svctoolkit.workspace import Workspace
 
+_MOST_REVIEWED = 12  # lines before the effect on events
+
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
@@ -37,6 +40,7 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(_plain_lines(_forecast(args)))
         return Exit.OK
     costs = _costs(args) if args.prices else None
+    review = _review(args) if not args.json else []
     result, breaches = _decided(args, costs)
     if args.fail_on or args.fail_on_total or result.policies.items:
         result.verdict = breaches
@@ -44,6 +48,8 @@ def _run(args: argparse.Namespace) -> int:
         result.to_html(args.html)
     if args.duckdb:
         result.to_duckdb(args.duckdb)
+    for line in review:
+        _terminal.out(_terminal.plain(line))
     _print_result(args, result, costs)
     _write_reports(args, result, breaches)
     if args.write_accepted and isinstance(result, Comparison):
@@ -70,6 +76,24 @@ def _run(args: argparse.Namespace) -> int:
     if args.fail_on or args.fail_on_total:
         result.mark_judged()
     return Exit.FAILED if refused else Exit.OK
+
+
+def _review(args: argparse.Namespace) -> list[str]:
+    """What a reviewer reads before the effect on events, if both sides are states of a rudder-cli project."""
+    if args.before is None or args.outputs:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the same as for the comparison
+        before, after = _side(args.before, args), _side(args.after, args)
+    if before.project is None or after.project is None:
+        return []
+    from svctoolkit.apply import changes_between
+
+    changes = changes_between(before, after)
+    lines = list(changes.review())
+    if len(lines) > _MOST_REVIEWED:
+        lines[_MOST_REVIEWED:] = [f"and {len(lines) - _MOST_REVIEWED} more lines: svctoolkit changes"]
+    return [f"rudder-cli apply: {changes.counted}", *lines, ""] if changes or changes.findings else []
 
 
 def _print_result(args: argparse.Namespace, result: Replayed | Comparison, costs: Costs | None) -> None:

@@ -1,0 +1,204 @@
+"""What `rudder-cli apply` would do, and what a reviewer of a pull request reads first."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from svctoolkit.cli import main
+from tests.rudder_cli.bakery import BRAZE, FILES, HOOK, LINKS, PLAN, SHOP, TIDY, TOOLS, write
+
+EVENT = {"type": "track", "event": "Loaf Sold", "userId": "u", "properties": {"price": 3, "currency": "eur"}}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("base") / "rudder")
+
+
+def changes(capsys: pytest.CaptureFixture[str], base: Path, folder: Path, *options: str) -> list[str]:
+    assert main(["changes", str(folder), "--since", str(base), *options]) in (0, 1)
+    return capsys.readouterr().out.splitlines()
+
+
+CASES = [
+    (
+        "letters.yaml",
+        BRAZE.replace("- Loaf Sliced", "- Loaf Sliced\n      - Loaf Sold"),
+        [
+            "update destination:letters",
+            "- config.event_filtering.blacklist: + Loaf Sold",
+            "no effect: event_filtering.blacklist acts in the client's SDK in device mode only; till reaches it in "
+            "cloud mode; to stop an event, drop it in a transformation",
+        ],
+    ),
+    (
+        "letters.yaml",
+        BRAZE.replace("web: false", "web: true"),
+        [
+            "- config.use_native_sdk.web: false -> true",
+            "events of till now go to it from the client's SDK (device mode), no longer through the data plane",
+        ],
+    ),
+    (
+        "letters.yaml",
+        BRAZE.replace("enabled: true", "enabled: false"),
+        ["- enabled: true -> false", "it is switched off: nothing is delivered any more"],
+    ),
+    (
+        "letters.yaml",
+        BRAZE.replace("type: braze", "type: slack"),
+        ["apply fails at this step, with earlier steps done: a type cannot be changed"],
+    ),
+    (
+        "ovens.yaml",
+        HOOK.replace('"{{ .OVEN_TOKEN }}"', "other-secret-token"),
+        ["- config.bearer_token: (secret) -> (secret)"],
+    ),
+    (
+        "ovens.yaml",
+        HOOK.replace("from: north", "from: south"),
+        ["- config.headers.0.from: north -> south", "it gets the events of till"],
+    ),
+    (
+        "links.yaml",
+        LINKS.split("- id: till-to-letters")[0],
+        [
+            "delete event-stream-connection:till-to-letters",
+            "letters no longer gets the events of till; it has no other source: it receives nothing any more",
+        ],
+    ),
+    (
+        "tools.yaml",
+        TOOLS.replace(".toUpperCase()", ""),
+        [
+            "- code: line 2: return String(text).toUpperCase(); -> return String(text);",
+            "tidy imports it, for ovens; tracking plans are checked before it, so that its output is not",
+        ],
+    ),
+    (
+        "tidy.yaml",
+        TIDY.replace("return event;", "return null;"),
+        ["- code: line 7: return event; -> return null;", "it runs for ovens"],
+    ),
+    (
+        "catalog/plan.yaml",
+        PLAN.replace("'#property:currency'", "'#property:currency'\n      required: true"),
+        [
+            "track 'Loaf Sold': currency is required now: events without it become violations",
+            "events with such violations of till still pass: only unplanned events are dropped there",
+        ],
+    ),
+    (
+        "till.yaml",
+        SHOP.replace("drop_unplanned_events: true", "drop_unplanned_events: false"),
+        ["unplanned events in track events are no longer dropped"],
+    ),
+    (
+        "till.yaml",
+        SHOP.replace("type: javascript", "type: javascript\n  enabled: false"),
+        ["it is switched off: ovens and letters no longer gets its events"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "expected"), CASES, ids=[f"{n}-{i}" for i, (n, _, _) in enumerate(CASES)])
+def test_a_change(
+    capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path, name: str, text: str, expected: list[str]
+) -> None:
+    assert text != FILES[name]
+    shown = "\n".join(changes(capsys, base, write(tmp_path, {name: text})))
+
+    for line in expected:
+        assert line in shown
+    assert "other-secret-token" not in shown
+
+
+def test_nothing(capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path) -> None:
+    assert changes(capsys, base, write(tmp_path)) == [
+        "rudder-cli apply: nothing changes",
+        "written again at every apply, as secrets cannot be read back: destination:letters, destination:ovens",
+    ]
+
+
+def test_a_rejected_project(capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path) -> None:
+    broken = {"links.yaml": LINKS.replace("source:till", "source:tills", 1)}
+    code = main(["changes", str(write(tmp_path, broken)), "--since", str(base)])
+
+    assert code == 1
+    assert "source 'tills' not found in the project" in capsys.readouterr().out
+
+
+def test_the_effect_on_events(capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path) -> None:
+    (tmp_path / "events.ndjson").write_text(json.dumps(EVENT))
+    folder = write(tmp_path / "rudder", {"tools.yaml": TOOLS.replace(".toUpperCase()", "")})
+    shown = changes(capsys, base, folder, "--events", str(tmp_path / "events.ndjson"), "--source", "till")
+
+    assert any(line.startswith("  events: ovens: body.JSON.properties.currency: text changed") for line in shown)
+
+
+def test_the_order_of_apply(capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path) -> None:
+    nothing = dict.fromkeys(FILES)
+    (tmp_path / "none.yaml").write_text("")
+    write(tmp_path, {**nothing, "none.yaml": SHOP.replace("governance", "# governance").split("# ")[0]})
+    created = [line for line in changes(capsys, tmp_path, base) if line.startswith(("create", "delete"))]
+    removed = [line for line in changes(capsys, base, tmp_path) if line.startswith("delete")]
+
+    kinds = [line.split()[1].split(":")[0] for line in created]
+    assert kinds.index("transformation-library") < kinds.index("transformation") < kinds.index("destination")
+    assert removed[0].startswith("delete event-stream-connection")
+
+
+def test_replay_says_it_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a clone without any file of svctoolkit."""
+    folder = write(tmp_path / "rudder")
+    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b.example", "GIT_COMMITTER_NAME": "a"}
+    environment = {**os.environ, **who, "GIT_COMMITTER_EMAIL": "a@b.example"}
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run(["git", *command], cwd=folder, check=True, env=environment)
+    (tmp_path / "events.ndjson").write_text(json.dumps(EVENT))
+    write(folder, {"letters.yaml": BRAZE.replace("- Loaf Sliced", "- Loaf Sold")})
+    monkeypatch.chdir(folder)
+
+    assert main(["replay", "../events.ndjson", "--before", "HEAD", "--source", "till"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "rudder-cli apply: 1 to update"
+    assert shown[1].startswith("NO EFFECT  destination letters: event_filtering.blacklist acts in the client's SDK")
+    assert shown[2] == ""
+    assert "2 same" in shown[3]
+
+
+def test_an_export_is_a_state(capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path) -> None:
+    export = {
+        "sources": [
+            {
+                "id": "s1",
+                "name": "Till",
+                "writeKey": "w",
+                "enabled": True,
+                "sourceDefinition": {"name": "Javascript", "type": "web"},
+                "destinations": [
+                    {
+                        "id": "d1",
+                        "name": "Ovens",
+                        "enabled": False,
+                        "destinationDefinition": {"name": "HTTP"},
+                        "config": {"apiUrl": "https://ovens.example/old", "auth": "bearerTokenAuth", "method": "POST"},
+                    }
+                ],
+            }
+        ]
+    }
+    (tmp_path / "export.json").write_text(json.dumps(export))
+    shown = changes(capsys, tmp_path / "export.json", base)
+
+    assert "  - config.api_url: https://ovens.example/old -> https://ovens.example/in" in shown
+    assert "  - enabled: false -> true" in shown
+    assert any(line.startswith("create destination:letters") for line in shown)
+    assert not any(line.startswith("delete") for line in shown)
