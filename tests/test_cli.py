@@ -248,12 +248,39 @@ def test_wrong_usage_is_reported(run: Run, arguments: tuple[str, ...], says: str
     assert shown.out == ""
 
 
+TWO = [{"type": "track", "event": name, "userId": "u1", "messageId": f"m-{name}"} for name in ("A", "B")]
+BATCH = """def transformBatch(events, metadata):
+    return [{**event, "size": len(events)} for event in events if event["event"] != "C"]
+"""
+
+
+@pytest.mark.parametrize("text", [json.dumps(TWO, indent=1), "\n".join(map(json.dumps, TWO)) + "\n"])
+def test_a_list_and_lines_of_events_are_one_call(run: Run, folder: Path, text: str) -> None:
+    """`transformBatch` sees them together; a destination gets each."""
+    (folder / "two.json").write_text(text)
+    (folder / "batch.py").write_text(BATCH)
+    transformed = run("transform", "batch.py", "--event", "two.json")
+    tested = run("test", "destination", "hook", "--event", "two.json")
+    as_json = json.loads(run("test", "destination", "hook", "--event", "two.json", "--json").out)
+
+    assert (transformed.code, tested.code) == (0, 0)
+    assert transformed.out.count('"size": 2') == 2
+    assert "input 2 of 2" in transformed.out
+    assert [f'track "{name}"' in tested.out for name in "AB"] == [True, True]
+    assert [result["data"][0]["dest_transformed_payload"][0]["body"]["JSON"]["event"] for result in as_json] == [
+        "A",
+        "B",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         (b'{"type": "track",\n  "event": }', "event.json:2:12: invalid JSON: expected value"),
         (b"", "event.json:1:1: invalid JSON"),
         (b"[]", "event.json: an event must be a JSON object"),
+        (b'[{"type": "track"}, 5]', "event.json: an event must be a JSON object, {...} (number 2)"),
+        (b'{"type": "track"}\n{"type": }', "event.json:2:10: invalid JSON: expected value"),
         (b'{"type": NaN}', "NaN is not a JSON value"),
         (b'{"n": 1e999}', "the number 1e999 is out of range"),
         (b"\xff", "event.json: is not UTF-8: byte 1 is 0xff"),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
+from svctoolkit.json_codec import is_json
 from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
@@ -23,17 +24,45 @@ _MOST_REJECTS = 10  # that are printed
 
 def event(file: str | None, sample: str | None) -> dict[str, Json]:
     """The event from `--event FILE` or `--sample NAME`. Raises `ConfigError`."""
+    given = events(file, sample)
+    if len(given) > 1:
+        raise ConfigError(f"has {len(given):,} events; this command runs one", where=_name(file))
+    return given[0]
+
+
+def events(file: str | None, sample: str | None) -> list[dict[str, Json]]:
+    """The events from `--event FILE` (an object, a list of objects, or one in each line) or `--sample NAME`.
+
+    Raises `ConfigError`.
+    """
     if (file is None) == (sample is None):
         raise UsageError("exactly one event is required: --event FILE (- for standard input), or --sample track")
     if sample is not None:
         from svctoolkit import events
 
-        return events.sample(sample, at=datetime.now(UTC))
-    name, text = ("standard input", _stdin()) if file == "-" else (str(file), file_text(str(file)))
+        return [events.sample(sample, at=datetime.now(UTC))]
+    name, text = _name(file), _stdin() if file == "-" else file_text(str(file))
+    found = _json_values(text, name)
+    for number, value in enumerate(found, 1):
+        if not isinstance(value, dict):
+            of = f" (number {number})" if len(found) > 1 else ""
+            raise ConfigError(f"an event must be a JSON object, {{...}}{of}", where=name)
+    if not found:
+        raise ConfigError("an event must be a JSON object, {...}, and this is an empty list", where=name)
+    return found
+
+
+def _name(file: str | None) -> str:
+    return "standard input" if file == "-" else str(file)
+
+
+def _json_values(text: str, name: str) -> list[Any]:
+    """The values of a JSON list, of one value, or of one in each line. Raises `ConfigError`."""
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    if len(lines) > 1 and is_json(lines[0][1].encode("utf-8", "replace")):  # a value that has ended
+        return [parse_json("\n" * (number - 1) + line, name) for number, line in lines]
     value = parse_json(text, name)
-    if not isinstance(value, dict):
-        raise ConfigError("an event must be a JSON object, {...}", where=name)
-    return value
+    return value if isinstance(value, list) else [value]
 
 
 def report_unread(rejects: Iterable[Reject]) -> bool:

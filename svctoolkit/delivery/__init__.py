@@ -21,7 +21,7 @@ from svctoolkit.delivery._rejection import rejection_of
 from svctoolkit.delivery._request import request
 from svctoolkit.delivery._sender import Delivered, Sender, delivered, parse_body, response_value, undelivered
 from svctoolkit.delivery._templates import Templates
-from svctoolkit.delivery.recorder import Answer, Recorded, Recorder, Server
+from svctoolkit.delivery.recorder import Answer, MappingLookup, Recorded, Recorder, Server
 
 if TYPE_CHECKING:
     from svctoolkit.delivery import live, policy
@@ -34,6 +34,7 @@ __all__ = [
     "Delivered",
     "HttpRequest",
     "HttpResponse",
+    "MappingLookup",
     "PlainRequest",
     "Recorded",
     "Recorder",

@@ -23,6 +23,7 @@ from svctoolkit.results import Judgement
 RETRIED = ("retry", "throttle")
 _LOG = logging.getLogger("svctoolkit.delivery")
 _ACCEPTED = Judgement("delivered")
+_DELIVERED = JobOutcome("delivered")
 
 
 class Judged(Struct, frozen=True):
@@ -47,6 +48,9 @@ def judge(
 
     `ids` are the mapping's ids of the jobs, `metadata` has an entry for each of them.
     """
+    judges = route.type.judges
+    if not judges and 200 <= answer.status < 300:  # as nearly always
+        return Judged([_DELIVERED] * len(ids))
     outcome = _outcome(route, payload, answer, ids, metadata)
     mask = route.masker.text
     # Destinations that answer for the whole request give all jobs the same outcome.
@@ -56,14 +60,14 @@ def judge(
     if failed is None:
         return Judged(jobs, auth=outcome.auth)
     cause = rejection_of(answer.status, answer.response, mask)
-    if not cause.message and route.type.judges:  # only the judge of the type can read it
+    if not cause.message and judges:  # only the judge of the type can read it
         cause = replace(cause, message=failed.message.removeprefix(f"{answer.status}: "))
     return Judged(jobs, map_texts(cause, mask), outcome.auth)
 
 
 def judge_alone(route: Route, payload: Mapping[str, Json], answer: Delivered) -> Judgement:
     """Return what an answer means for the only job of its request."""
-    if not route.type.judges and 200 <= answer.status < 300:  # as nearly always
+    if 200 <= answer.status < 300 and not route.type.judges:  # as nearly always
         return _ACCEPTED
     judged = judge(route, payload, answer, (0,), ({},))
     (job,) = judged.jobs

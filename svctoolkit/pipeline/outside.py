@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
-from svctoolkit.delivery import Answer, HttpRequest, HttpResponse, Recorder, Sender, Server, Transport
+from svctoolkit.delivery import (
+    Answer,
+    HttpRequest,
+    HttpResponse,
+    MappingLookup,
+    Recorder,
+    Sender,
+    Server,
+    Transport,
+)
 from svctoolkit.destinations import Lookup
+from svctoolkit.destinations.lookups import asks_in_order, example_answer
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated
@@ -72,21 +84,35 @@ def transport_of(
 def lookup_at(
     route: Route,
     recorder: Recorder,
-    simulated: Simulated,
+    simulated: Simulated | None,
     run: str,
     events: tuple[str, ...],
     changed: Callable[[HeldChanges], None] = lambda _: None,
 ) -> Lookup:
-    """Return look-ups that a route's simulated server answers, for the mapping of these events of a run.
+    """Return look-ups for the mapping of these events of a run.
 
-    Scripts of the destination do not apply to them: those are for deliveries.
+    Scripts of URLs answer them, those of the destination where their condition fits, and then its simulated server. If
+    the type has no simulation, the destination's script answers all its requests in order, and then, or if it is only
+    not simulated here, the type's examples do.
     """
-    server = server_of(route, simulated, run, events, changed)
+    key = route.destination.key
+    is_simulated = simulated is not None and simulated.is_simulated(route.destination)
+    server = (
+        server_of(route, simulated, run, events, changed) if is_simulated else None
+    )  # not the answers to deliveries
+    asks = MappingLookup(partial(_example_answer, route), asks_in_order(route.destination.type))
 
     def record(request: HttpRequest, *, timeout: float) -> HttpResponse:
-        return recorder.exchange(request, timeout=timeout, run=run, events=events, server=server)
+        return recorder.exchange(
+            request, timeout=timeout, destination=key, run=run, events=events, server=server, lookup=asks
+        )
 
     return lookup_through(lambda: Sender(record, timeout=route.workspace.delivery.timeout))
+
+
+def _example_answer(route: Route, request: HttpRequest) -> Answer | None:
+    asked = example_answer(route.destination.type, request.method, request.url)
+    return None if asked is None else Answer(asked.status, asked.body)
 
 
 def message_ids(events: Iterable[Mapping[str, Json]]) -> tuple[str, ...]:
@@ -118,10 +144,13 @@ def payload_of_lookup(request: Mapping[str, Json]) -> dict[str, Json]:
     """Return a look-up's request in the form that is delivered."""
     headers = {str(name).lower(): value for name, value in (request.get("headers") or {}).items()}
     kind = "FORM" if "form-urlencoded" in str(headers.get("content-type")) else "JSON"
+    body = request.get("body") or {}
+    if isinstance(body, str):  # an encoded form
+        body = dict(parse_qsl(body, keep_blank_values=True))
     return {
         "method": request.get("method", "GET"),
         "endpoint": request["url"],
         "headers": dict(request.get("headers") or {}),
         "params": dict(request.get("params") or {}),
-        "body": {kind: request.get("body") or {}},
+        "body": {kind: body},
     }

@@ -26,7 +26,8 @@ class Route:
     A warehouse has `tables` instead of a mapping, because it receives rows. A destination that is not simulated has
     neither: only the user's code runs, and `unmapped` says why.
     `at_router`: its payloads are made at the router, from events that arrive there together. `shares`: several of them
-    may share a request. `config` is the configuration that it was prepared with.
+    may share a request. `config` is the configuration that it was prepared with. `looks_up`: the mapping may ask the
+    destination's server before it makes a request.
     """
 
     workspace: Workspace
@@ -40,6 +41,7 @@ class Route:
     at_router: bool
     shares: bool
     config: Mapping[str, Any]
+    looks_up: bool = False
 
     @property
     def type(self) -> DestinationType:
@@ -100,6 +102,7 @@ def route(
         at_router=definitions.get(destination.type).transform_at == "router",
         shares=definitions.shares_requests(destination.type),
         config=config,
+        looks_up=mapping is not None and "lookup" in CATALOGUE[destination.type].needs,
         masker=Masker.of(
             [
                 *workspace.secrets(),

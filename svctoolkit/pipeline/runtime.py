@@ -127,8 +127,13 @@ class Runtime:
 
     def context_of(self, route: Route) -> Context:
         """Return the context for a route's mapping, including the data of the destination's account."""
-        account = account_metadata(self.workspace, route.destination)
-        return replace(self.context, metadata={**self.context.metadata, **account}) if account else self.context
+        account, context = account_metadata(self.workspace, route.destination), self.context
+        if account:
+            context = replace(context, metadata={**context.metadata, **account})
+        if not route.looks_up or self.simulated.is_simulated(route.destination):
+            return context
+        lookup = self.lookup_of(route, "", {})
+        return context if lookup is None else replace(context, lookup=lookup)
 
     def lookup_of(
         self,
@@ -139,12 +144,13 @@ class Runtime:
         *,
         servers: Simulated | None = None,
     ) -> Lookup | None:
-        """Return look-ups for the mapping of an event that the destination's simulated server answers.
+        """Return look-ups for the mapping of an event: see `lookup_at`.
 
-        None if the destination has no simulated server. `changed` gets what the look-ups changed there.
+        None if the mapping makes none, or something else than a recorder answers them. `changed` gets what the look-ups
+        changed at a simulated server.
         """
         simulated = servers or self.simulated
-        if not self._looks_up or not simulated.is_simulated(route.destination):
+        if not self._looks_up or not (route.looks_up or simulated.is_simulated(route.destination)):
             return None
         transport = self.transport()
         if not isinstance(transport, Recorder):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.cli import _inputs, _parser, _violations, _webhooks
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UnknownName, UsageError
+from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
     from svctoolkit.client import TestApiClient
@@ -26,7 +28,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", type=what, metavar="destination|source", help="what to test")
     parser.add_argument("id", metavar="ID", help="its id, or its key in the workspace file")
     event = parser.add_argument_group("event (choose one)")
-    event.add_argument("--event", metavar="FILE", help="JSON file with the event; - reads standard input")
+    event.add_argument(
+        "--event",
+        metavar="FILE",
+        help="JSON file with the event, or with a list or lines of events; - reads standard input",
+    )
     event.add_argument(
         "--sample", metavar="NAME", help="built-in sample event: track, identify, page, screen, group, alias..."
     )
@@ -74,28 +80,47 @@ def _run(args: argparse.Namespace) -> int:
     _webhooks.check(args)
     if args.webhook is not None:
         return _webhooks.test(_local(args.workspace), args, _stages(args))
-    stages, config, event = _stages(args), _inputs.settings(args.config), _inputs.event(args.event, args.sample)
+    stages, config, events = _stages(args), _inputs.settings(args.config), _inputs.events(args.event, args.sample)
     options: dict[str, Any] = {"stages": stages, "force": args.force}
     options |= {"simulate": args.simulate} if args.simulate else {}  # remote services have no such option
-    added = complete(event) if args.event and not args.as_is else []
+    if args.lineage and (args.base_url or args.json):
+        raise UsageError("--lineage cannot be combined with --base-url or --json")
+    added = [complete(event) for event in events] if args.event and not args.as_is else [[]]
+    _inputs.report_added(list(dict.fromkeys(chain.from_iterable(added))), in_output=not args.json)
+    code, shown = Exit.OK, list[Json]()
     with _target(args) as target:
-        if args.what == "destination":
-            single = target.test_destination(args.id, event, config=config or None, **options)
-            results, text = [single], _result.indented_json(single.to_masked_dict())
-        else:
-            by_source = target.test_source(args.id, event, **options)
-            results, text = list(by_source), _result.indented_json(by_source.to_masked_dict())
-        if args.lineage and (args.base_url or args.json):
-            raise UsageError("--lineage cannot be combined with --base-url or --json")
-        _inputs.report_added(added, in_output=not args.json)
-        if not args.json:
-            _violations.show(args, event)
-        _terminal.out(text if args.json else _result.report(results, event, stages, _note(target, stages)))
-        for result in results if args.lineage else ():
-            if result.data:
-                _terminal.out("\n" + "\n".join(map(_terminal.plain, str(result.lineage()).splitlines())))
-        tested = [result for result in results if not _is_out_of_reach(target, result)]
-    return Exit.OK if all(result.ok for result in tested or results) else Exit.FAILED
+        for event in events:
+            if args.what == "destination":
+                single = target.test_destination(args.id, event, config=config or None, **options)
+                results, as_json = [single], single.to_masked_dict()
+            else:
+                by_source = target.test_source(args.id, event, **options)
+                results, as_json = list(by_source), by_source.to_masked_dict()
+            shown.append(as_json)
+            if not args.json:
+                _show(args, target, event, results, stages)
+            tested = [result for result in results if not _is_out_of_reach(target, result)]
+            code = code if all(result.ok for result in tested or results) else Exit.FAILED
+    if args.json:
+        _terminal.out(_result.indented_json(shown if len(events) > 1 else shown[0]))
+    return code
+
+
+def _show(
+    args: argparse.Namespace,
+    target: Pipeline | TestApiClient,
+    event: Mapping[str, Json],
+    results: Sequence[DestinationResult],
+    stages: Stages,
+) -> None:
+    """Print the results of one event."""
+    from svctoolkit.cli import _result, _terminal
+
+    _violations.show(args, event)
+    _terminal.out(_result.report(results, event, stages, _note(target, stages)))
+    for result in results if args.lineage else ():
+        if result.data:
+            _terminal.out("\n" + "\n".join(map(_terminal.plain, str(result.lineage()).splitlines())))
 
 
 def _is_out_of_reach(target: Pipeline | TestApiClient, result: DestinationResult) -> bool:
@@ -177,10 +202,10 @@ def _note(target: Any, stages: Stages) -> str:
 
 
 command = Command(
-    help="run one event through a destination or a source",
+    help="run events through a destination or a source",
     description="""
-        Run one event through a destination, or through every destination connected to a source, and show the output
-        of each stage: the event after the user transformation, the HTTP request, the destination's answer.
+        Run an event, or several, through a destination, or through every destination connected to a source, and show
+        the output of each stage: the event after the user transformation, the HTTP request, the destination's answer.
 
         The test runs locally with a workspace file, or on the service at --base-url. Nothing is sent to a destination
         without --send. With --simulate, the destination's simulated server answers, and what it loses is listed. The

@@ -24,7 +24,11 @@ _LANGUAGES = {".py": "python", ".js": "javascript", ".mjs": "javascript"}
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="transformation code: .py, .js or .mjs")
     event = parser.add_argument_group("event (default: --sample track)")
-    event.add_argument("--event", metavar="FILE", help="JSON file with the event; - reads standard input")
+    event.add_argument(
+        "--event",
+        metavar="FILE",
+        help="JSON file with the event, or with a list or lines of events; - reads standard input",
+    )
     event.add_argument("--sample", metavar="NAME", help="built-in sample event: track, identify, page, screen...")
     parser.add_argument(
         "--workspace",
@@ -85,15 +89,20 @@ def _once(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
 
     sample = args.sample or (None if args.event else "track")
-    event = _inputs.event(args.event, sample)
+    events = _inputs.events(args.event, sample)
     workspace = _workspace(args.workspace)
     transformation = _transformation(workspace, Path(args.file))
-    _violations.show(args, event)
+    for event in events:
+        _violations.show(args, event)
     started = time.perf_counter()
-    output = transformation.run(event)
+    outputs = transformation.run(events)  # in one call, as `transformBatch` needs it
     spent = (time.perf_counter() - started) * 1000
-    _terminal.out(_report(output, event, spent, workspace.masker))
-    return Exit.FAILED if output.error else Exit.OK
+    for number, (event, output) in enumerate(zip(events, outputs, strict=True), 1):
+        if len(events) > 1:
+            _terminal.out(_terminal.style(f"input {number} of {len(events)}", "bold"))
+        _terminal.out(_report(output, event, workspace.masker))
+    _terminal.out(_terminal.style(f"{spent:.1f} ms, including sandbox start", "dim"))
+    return Exit.FAILED if any(output.error for output in outputs) else Exit.OK
 
 
 def _workspace(file: str | None) -> Workspace:
@@ -111,7 +120,7 @@ def _transformation(workspace: Workspace, file: Path) -> Transformation:
     return workspace.transformation(file.name, file=file, language=_LANGUAGES[file.suffix])  # type: ignore[arg-type]
 
 
-def _report(output: Output, event: dict[str, Any], milliseconds: float, masker: Masker) -> str:
+def _report(output: Output, event: dict[str, Any], masker: Masker) -> str:
     """Logs, output events and their changes from the input, with secrets masked and control characters escaped."""
     from svctoolkit.cli._terminal import plain, style
 
@@ -125,7 +134,7 @@ def _report(output: Output, event: dict[str, Any], milliseconds: float, masker: 
         of = f" {number} of {len(output.events)}" if len(output.events) > 1 else ""
         text = json.dumps(masker.mask(new), indent=2, ensure_ascii=False)
         lines += [style(f"event{of}", "bold"), *map(plain, text.split("\n")), *_diff(*map(masker.mask, (event, new)))]
-    return "\n".join([*lines, style(f"{milliseconds:.1f} ms, including sandbox start", "dim")])
+    return "\n".join(lines)
 
 
 def _diff(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
@@ -139,10 +148,10 @@ def _diff(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
 
 
 command = Command(
-    help="run one event through a user transformation in a file",
+    help="run events through a user transformation in a file",
     description="""
-        Run one event through the code in a file, in the sandbox, and show the output, its differences from the input
-        event, the log and the time taken. The exit code is 1 if the code fails.
+        Run an event, or several in one call, through the code in a file, in the sandbox, and show the output, its
+        differences from the input event, the log and the time taken. The exit code is 1 if the code fails.
 
         A recorder answers requests of the code (fetch, geolocation), so nothing leaves the machine, unless the
         workspace's delivery mode is live.

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from svctoolkit.delivery.recorder.answer import Answer, Server
 from svctoolkit.delivery.recorder.recorded import Recorded
-from svctoolkit.delivery.recorder.recorder import Recorder
+from svctoolkit.delivery.recorder.recorder import MappingLookup, Recorder
 
-__all__ = ["Answer", "Recorded", "Recorder", "Server"]
+__all__ = ["Answer", "MappingLookup", "Recorded", "Recorder", "Server"]

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -27,6 +28,17 @@ from svctoolkit.secrets import Masker
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+class MappingLookup(NamedTuple):
+    """A request with which a mapping asks the destination's server something, and the answer if nothing else has one.
+
+    `is_in_order`: answers of the destination's script without a condition are for look-ups, too, in the order of all
+    requests. That is so if no simulated server could answer.
+    """
+
+    default: Callable[[HttpRequest], Answer | None]
+    is_in_order: bool = False
 
 
 class Recorder(Displayed):
@@ -201,19 +213,24 @@ class Recorder(Displayed):
         server: Server | None = None,
         transformation: str = "",
         sleep: Callable[[float], object] | None = None,
+        lookup: MappingLookup | None = None,
     ) -> HttpResponse:
         """Return the response within `timeout` seconds. Raises `DeliveryError`.
 
         `server` returns what the destination's own server would respond. It is used if no answer is configured, and for
         batches with rejected items. `transformation` is the key of the user code that sends the request. `sleep` lets
-        the time of a delay pass, instead of the recorder's own.
+        the time of a delay pass, instead of the recorder's own. `lookup`: a mapping asks; no fault applies to it.
         """
         url = Url.parse(request.url)
-        script, chosen = self._scripted(request, url, destination, run, is_code=bool(transformation))
-        fault = self._faults.next("destination", destination, run) if chosen is None and destination else None
+        scripts = self._scripts_for(url, destination, run, bool(transformation), lookup)
+        script, chosen = self._scripted(request, scripts)
+        is_faulty = chosen is None and destination and lookup is None
+        fault = self._faults.next("destination", destination, run) if is_faulty else None
         chosen = fault.answer if fault else chosen
         if server is not None:  # outside the lock: a server may take long, and has its own
             chosen = _ask(server, request, chosen)
+        if chosen is None and lookup is not None:
+            chosen = lookup.default(request)
         chosen = chosen or Answer()
         response = None if chosen.close or chosen.truncate else chosen.response()
         seconds = chosen.delay
@@ -221,7 +238,7 @@ class Recorder(Displayed):
             seconds += fault.seconds(len(request.body) + (len(response.body) if response else 0))
         response = None if seconds >= timeout else response
         with self._changed:
-            about = (destination, run, events, transformation, script, self._secrets)
+            about = ("" if lookup else destination, run, events, transformation, script, self._secrets)
             recorded = Recorded(request, response, self._clock(), *about)
             self._kept.append(recorded)
             if transformation:
@@ -289,19 +306,32 @@ class Recorder(Displayed):
             if key in self._answers:
                 yield self._answers[key]
 
-    def _scripted(
-        self, request: HttpRequest, url: Url, destination: str, run: str, *, is_code: bool
-    ) -> tuple[str, Answer | None]:
-        """Return the key of the script that answers a request (empty for `answer`), and the answer."""
+    def _scripts_for(
+        self, url: Url, destination: str, run: str, is_code: bool, lookup: MappingLookup | None
+    ) -> list[tuple[str, Script, bool | None]]:
+        """Return the scripts that may answer a request, each with its key (empty for `answer`).
+
+        Look-ups have those of URLs first, and of their destination, the answers whose condition fits; the others, too,
+        if nothing but a script can answer them. With the third member, only answers with a condition count, or without.
+        """
         with self._changed:
-            if is_code:
-                scripts = list(self._scripts_for_code(url, run))
-            else:
-                scripts = [(destination, script) for script in self._scripts_of(destination, run)]
-            scripts += [("", script) for script in self._scripts_of_host(url)] if self._answers else []
+            found: list[tuple[str, Script, bool | None]] = []
+            if is_code or lookup is not None:
+                found += [(key, script, None) for key, script in self._scripts_for_code(url, run)]
+            if not is_code:
+                conditional = None if lookup is None or lookup.is_in_order else True
+                found += [(destination, script, conditional) for script in self._scripts_of(destination, run)]
+            if self._answers:
+                found += [("", script, None) for script in self._scripts_of_host(url)]
+        return found
+
+    def _scripted(
+        self, request: HttpRequest, scripts: Sequence[tuple[str, Script, bool | None]]
+    ) -> tuple[str, Answer | None]:
+        """Return the key of the script that answers a request, and the answer."""
         view = cache(lambda: view_of(request))
-        for key, script in scripts:
-            answer = script.next(view)
+        for key, script, conditional in scripts:
+            answer = script.next(view, conditional=conditional)
             if answer is not None:
                 return key, answer
         return "", None

@@ -50,10 +50,17 @@ class Script:
         """The positions, from 0, of the answers that no request has got."""
         return [place for place, answer in enumerate(self._answers) if id(answer) not in self._given]
 
-    def next(self, view: Callable[[], Mapping[str, Json]]) -> Answer | None:
-        """Return the next answer for a request, or None if all that it could get are used up."""
+    def next(self, view: Callable[[], Mapping[str, Json]], *, conditional: bool | None = None) -> Answer | None:
+        """Return the next answer for a request, or None if all that it could get are used up.
+
+        `conditional`: only one with a condition, or only one without.
+        """
         with patterns.budget(CONDITION_SECONDS):
-            fitting = [sequence for sequence in self._sequences if sequence.answers and sequence.is_for(view)]
+            fitting = [
+                sequence
+                for sequence in self._sequences
+                if conditional in (None, sequence.when is not None) and sequence.answers and sequence.is_for(view)
+            ]
         with self._lock:  # not while patterns are searched: other requests need not wait for them
             answer = next((sequence.next() for sequence in fitting if sequence.answers), None)
             self._given.add(id(answer))

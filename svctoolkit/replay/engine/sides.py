@@ -8,7 +8,7 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -19,7 +19,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.personal import PersonalMasker
 from svctoolkit.pipeline import Passage, Route, Stages, pass_many, route
 from svctoolkit.pipeline.fates import check
-from svctoolkit.pipeline.outside import account_metadata, lookup_through, transport_of
+from svctoolkit.pipeline.outside import account_metadata, lookup_at, lookup_through, transport_of
 from svctoolkit.pipeline.texts import Keep, Timer, can_stay_text, pass_texts
 from svctoolkit.plans import Link, Verdict
 from svctoolkit.replay.engine.judge import Judge
@@ -248,6 +248,9 @@ class Side:
             contexts = [msgspec.structs.replace(context, metadata=account) for context in contexts]
         origin = self.source(source)
         verdicts = self._verdicts(events, origin)
+        if to.looks_up and isinstance(self._transport, Recorder):
+            own = lookup_at(to, self._transport, None, "", ())
+            contexts = [msgspec.structs.replace(context, lookup=own) for context in contexts]
         if not stages.send_to_destination or not self._judge.judges(to):
             sender = self._sender(transport_of(to, self._transport))
             return pass_many(events, to, stages, sender, contexts, origin, verdicts, repeats)
@@ -282,8 +285,12 @@ class Side:
             return None
         account = account_metadata(self.workspace, to.destination)
 
+        asks = to.looks_up and isinstance(self._transport, Recorder)
+        lookup = lookup_at(to, cast(Recorder, self._transport), None, "", ()) if asks else None
+
         def own(at: int) -> Context:
             context = context_of(at)
+            context = msgspec.structs.replace(context, lookup=lookup) if lookup is not None else context
             return msgspec.structs.replace(context, metadata=account) if account else context
 
         sender = self._sender(transport_of(to, self._transport))

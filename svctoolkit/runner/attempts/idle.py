@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from svctoolkit.destinations.lookups import asks_in_order, looks_up
 from svctoolkit.expect.difference import Difference
 from svctoolkit.expect.paths import is_in
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
@@ -32,7 +33,7 @@ def idle_answers(
     `idle` returns the positions of those of a destination, which only the recorder has if responses have conditions.
     """
     for key in scenario.scripted:
-        if _has_conditions(scenario.recorder[key]):
+        if _has_conditions(scenario.recorder[key]) or _may_be_asked(scenario, key):
             for index in idle(key):
                 text = f"recorder: no request to {key} got response {index + 1} of {len(scenario.recorder[key])}"
                 place = (*scenario.written, "recorder", key, index)
@@ -58,6 +59,14 @@ _NOTHING = "{} had no values to check (without a transformation, the output is j
 
 def _has_conditions(script: Sequence[_format.RecorderAnswer]) -> bool:
     return any(answer.when is not UNSET for answer in script)
+
+
+def _may_be_asked(scenario: Scenario, key: str) -> bool:
+    """Return whether look-ups of a mapping may get the responses for a destination or URL: only the recorder counts."""
+    destinations = scenario.suite.workspace.destinations
+    if key in destinations:
+        return asks_in_order(destinations[key].type)
+    return any(looks_up(destination.type) for destination in destinations.values())
 
 
 def _uses(script: Sequence[_format.RecorderAnswer]) -> list[int]:

@@ -103,7 +103,7 @@ class EmbeddedPlane:
         from svctoolkit.server import ask
 
         # Without HTTP, which would take most of the time of a scenario. None for requests that need it.
-        got = ask(self._pipeline, path, body)
+        got = ask(self._pipeline, path, body, run)
         return post(self, path, body, run) if got is None else Answer(got.status, got.headers, json_or_text(got.body))
 
     def transform(self, key: str, events: Sequence[Mapping[str, Json]], run: str) -> Transformed:

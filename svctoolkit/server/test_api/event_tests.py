@@ -91,8 +91,8 @@ def check_query(given: Iterable[str], known: Collection[str]) -> None:
             refuse(f"unknown query parameter {name!r}.{near}")
 
 
-def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
-    """Return the Test API's answer to a POST of `body` to `path`, without HTTP and for no run.
+def ask(pipeline: Pipeline, path: str, body: bytes, run: str = "") -> Answer | None:
+    """Return the Test API's answer to a POST of `body` to `path`, without HTTP; scripts of the run answer look-ups.
 
     None if the test may block because it runs user code or sends something: use the application for that.
     """
@@ -103,7 +103,7 @@ def ask(pipeline: Pipeline, path: str, body: bytes) -> Answer | None:
     try:
         given = parse_qs(query, keep_blank_values=True)
         check_query(given, ("force",))
-        test = make(unquote(id), decode_object(body), len(body), given.get("force", []), "")
+        test = make(unquote(id), decode_object(body), len(body), given.get("force", []), run)
         if not test.quick:
             return None
         result = test.run()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import UNSET
 
 from svctoolkit.delivery.recorder.condition import condition_problems
+from svctoolkit.destinations.lookups import looks_up
 from svctoolkit.errors import Problem, UnknownName, did_you_mean
 from svctoolkit.runner.suite.checks.claims import invariant_problems
 from svctoolkit.runner.suite.checks.simulated import given_problems
@@ -63,8 +64,9 @@ def recorder_problems(suite: Suite, scripts: Mapping[str, Any]) -> Places:
     """Yield the mistakes in scripted answers, by destination or URL."""
     for key in scripts:
         if "://" in key:
-            if not suite.workspace.transformations:
-                yield ("recorder", key), "the workspace has no transformation that could request this"
+            types = {destination.type for destination in suite.workspace.destinations.values()}
+            if not suite.workspace.transformations and not any(map(looks_up, types)):
+                yield ("recorder", key), "the workspace has no transformation and no mapping that could request this"
             elif not _is_url(key):
                 yield ("recorder", key), f"{key!r} is not a valid URL: write https://host/path"
         elif key not in suite.workspace.destinations:

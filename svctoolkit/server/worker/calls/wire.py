@@ -38,6 +38,7 @@ class Wire:
         self._large: str | None = None  # the start of an answer that is too large to store
         self._pipeline, self._context = pipeline, pipeline.context_of(route)
         self._is_simulated = pipeline.simulated.is_simulated(route.destination)
+        self._looks_up = self._is_simulated or route.looks_up
         self._jobs: Sequence[Job] = ()
         self._held: list[HeldChanges] = []  # by the requests since `take_held`
 
@@ -52,8 +53,8 @@ class Wire:
         return retry_after(answer.headers.get("retry-after", ""), self._clock().timestamp())
 
     def context(self, run: str, event: Mapping[str, Json]) -> Context:
-        """Return the context for mapping an event of a run; a simulated server answers its look-ups."""
-        if not self._is_simulated:
+        """Return the context for mapping an event of a run, with its look-ups."""
+        if not self._looks_up:
             return self._context
         lookup = self._pipeline.lookup_of(self._route, run, event, self._held_now)
         return self._context if lookup is None else replace(self._context, lookup=lookup)

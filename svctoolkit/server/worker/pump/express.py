@@ -85,7 +85,7 @@ class Express:
         others: dict[Task, Mapping[str, Json]] = {}
         behind: set[str] = set()
         ready: list[_Ready] = []
-        context = self._pipeline.context_of(self.route)  # with the current tokens of its account
+        context = self._context(next(iter(call)).run) if call else Context()
         started = perf_counter()
         for task, event in call.items():
             made = None if task.owner in behind else self._make(task, event, context)
@@ -110,6 +110,12 @@ class Express:
             if one.response is not None:
                 requests.append(self._request(one, one.response.status, at))
         return fates, requests, others
+
+    def _context(self, run: str) -> Context:
+        """Return the context for mapping events of a run, with the current tokens of the account."""
+        context = self._pipeline.context_of(self.route)
+        lookup = self._pipeline.lookup_of(self.route, run, {}) if self.route.looks_up else None
+        return context if lookup is None else msgspec.structs.replace(context, lookup=lookup)
 
     def _make(self, task: Task, event: Mapping[str, Json], context: Context) -> _Ready | None:
         """Map an event, and pack its exchange; None if it is not one JSON request, or has secrets to mask."""
