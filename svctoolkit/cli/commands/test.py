@@ -86,7 +86,6 @@ def _run(args: argparse.Namespace) -> int:
     if args.lineage and (args.base_url or args.json):
         raise UsageError("--lineage cannot be combined with --base-url or --json")
     added = [complete(event) for event in events] if args.event and not args.as_is else [[]]
-    _inputs.report_added(list(dict.fromkeys(chain.from_iterable(added))), in_output=not args.json)
     code, shown = Exit.OK, list[Json]()
     with _target(args) as target:
         for event in events:
@@ -96,6 +95,8 @@ def _run(args: argparse.Namespace) -> int:
             else:
                 by_source = target.test_source(args.id, event, **options)
                 results, as_json = list(by_source), by_source.to_masked_dict()
+            if not shown:  # nothing was added to events that could not be tested
+                _inputs.report_added(list(dict.fromkeys(chain.from_iterable(added))), in_output=not args.json)
             shown.append(as_json)
             if not args.json:
                 _show(args, target, event, results, stages)
