@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Collection
-from pathlib import Path
 
 import msgspec
 
@@ -18,7 +17,7 @@ from svctoolkit.interrupts import interrupts_blocked
 from svctoolkit.json_codec import encode
 from svctoolkit.transformations._channel import Words
 
-_MAIN = Path(__file__).with_name("worker") / "main.py"
+_MAIN = os.path.join(os.path.dirname(__file__), "worker", "main.py")
 _WINDOWS = sys.platform == "win32"
 _PACKAGES = {
     "javascript": {
@@ -72,7 +71,7 @@ def launch(language: str, theirs: socket.socket, words: Words, worker: WorkerCon
     with interrupts_blocked():  # the process is in a new session only once it has started
         process = subprocess.Popen(
             # Isolated, without site packages: nothing of the user's environment is imported before the locks.
-            [sys.executable, "-I", "-S", *_bytecode_options(), str(_MAIN), encode(config).decode()],
+            [sys.executable, "-I", "-S", *_bytecode_options(), _MAIN, encode(config).decode()],
             stdin=subprocess.PIPE if _WINDOWS else subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=words.descriptor,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 import threading
@@ -30,6 +29,8 @@ def resident_bytes(process: int, platform: str = sys.platform, system: Any = Non
 
 def _of_task(process: int, system: Any) -> int:
     """Return the resident size that `proc_pidinfo` of macOS reports, the second number of its structure."""
+    import ctypes  # only here: it takes longer to import than this module's users
+
     info = (ctypes.c_uint64 * (_TASK_INFO_SIZE // 8))()
     library = system or ctypes.CDLL("/usr/lib/libSystem.dylib")
     size = library.proc_pidinfo(process, _TASK_INFO, ctypes.c_uint64(0), ctypes.byref(info), _TASK_INFO_SIZE)

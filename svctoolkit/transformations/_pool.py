@@ -7,8 +7,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator
+from queue import SimpleQueue
 
 from svctoolkit.errors import TransformationError
 from svctoolkit.interrupts import uninterrupted
@@ -35,11 +35,11 @@ class Pool:
         # Two workers are left for other code, even if every call of one transformation hangs.
         self._most_of_one = max(1, size - 2)
         self._free: list[Worker] = []  # least recently used first
-        self._busy: dict[int, str] = {}  # program of each busy worker
+        self._busy: dict[int, bytes] = {}  # identity of the program of each busy worker
         self._count = 0
         self._closings = 0
         self._changed = threading.Condition()
-        self._starter: ThreadPoolExecutor | None = None
+        self._starter: _Starter | None = None
         self._process = os.getpid()
 
     @property
@@ -62,7 +62,7 @@ class Pool:
                 worker = self._start(program)
             check(worker.layers, self.language, program.is_trusted)
             # Loading compiles the program; a worker that has it skips that.
-            if worker.program != program.digest:
+            if worker.program != program.identity:
                 program.load(worker)
             yield worker
         except (TransformationError, CallError):
@@ -84,10 +84,10 @@ class Pool:
         with self._changed:
             while True:
                 self._drop_dead()
-                usable = [w for w in reversed(self._free) if w.program == program.digest]
+                usable = [w for w in reversed(self._free) if w.program == program.identity]
                 # The most recently used one first: its memory is warm, and unused ones can end.
                 worker = next((w for w in usable if w.is_ready), None) or next(iter(usable), None)
-                same = list(self._busy.values()).count(program.digest)
+                same = list(self._busy.values()).count(program.identity)
                 if worker is None and same >= self._most_of_one:
                     self._changed.wait(_PATIENCE)  # code that hangs must leave workers to other code
                     continue
@@ -104,8 +104,8 @@ class Pool:
                     self._changed.wait(_PATIENCE)
                     continue
                 self._free.remove(worker)
-                if worker.program == program.digest or self._can_change(worker, program):
-                    self._busy[id(worker)] = program.digest
+                if worker.program == program.identity or self._can_change(worker, program):
+                    self._busy[id(worker)] = program.identity
                     return worker
                 worker.end()
                 return None
@@ -133,31 +133,22 @@ class Pool:
                 self._count -= 1
 
     def _start(self, program: Program) -> Worker:
-        starting: Future[Worker] = Future()
+        start = _Start(self._new_worker, program.limits.memory)
         try:
             # A worker ends with the thread that started it, so one permanent thread starts them all. Interrupted while
-            # it starts, that thread would be unknown to the executor, and the interpreter would wait for it on exit.
+            # it starts, that thread would start another one.
             with self._changed, uninterrupted():
                 if self._starter is None:
-                    self._starter = ThreadPoolExecutor(1, thread_name_prefix="svctoolkit-worker")
-                self._starter.submit(self._run_start, starting, program.limits.memory)
-            worker = starting.result()
+                    self._starter = _Starter()
+                self._starter.submit(start)
+            worker = start.result()
         except BaseException:
-            # Too late to cancel: end the worker as soon as it has started, or it would run on unused.
-            if not starting.cancel():
-                starting.add_done_callback(_end)  # after an interrupt nothing else refers to it
+            start.abandon()  # or its worker would run on unused: after an interrupt nothing else refers to it
             raise
         worker.scope = program.scope
         with self._changed:
-            self._busy[id(worker)] = program.digest
+            self._busy[id(worker)] = program.identity
         return worker
-
-    def _run_start(self, starting: Future[Worker], memory: int) -> None:
-        if starting.set_running_or_notify_cancel():
-            try:
-                starting.set_result(self._new_worker(memory))
-            except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
-                starting.set_exception(error)
 
     def _new_worker(self, memory: int) -> Worker:
         kind = ForkingWorker if can_fork(self.language, self._without) else Worker
@@ -194,13 +185,68 @@ class Pool:
     def _stop_starter(self) -> None:
         """End the thread that starts workers, if there are none: with it, the kernel would end the busy ones."""
         if self._starter is not None and not self._count:
-            self._starter.shutdown(wait=False)
+            self._starter.stop()
             self._starter = None
 
 
-def _end(started: Future[Worker]) -> None:
-    if started.exception() is None:
-        started.result().end()
+class _Start:
+    """The start of one worker, in another thread. `concurrent.futures` would import `logging`."""
+
+    def __init__(self, new_worker: Callable[[int], Worker], memory: int) -> None:
+        self._new_worker, self._memory = new_worker, memory
+        self._lock = threading.Lock()
+        self._done = threading.Event()
+        self._is_abandoned = False
+        self._worker: Worker | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        if self._is_abandoned:
+            return
+        worker, error = None, None
+        try:
+            worker = self._new_worker(self._memory)
+        except BaseException as caught:  # noqa: BLE001 - raised in the waiting thread
+            error = caught
+        with self._lock:
+            self._worker, self._error = worker, error
+            self._done.set()
+        if self._is_abandoned:
+            self.abandon()
+
+    def result(self) -> Worker:
+        """Wait for the worker. Raises what its start raised."""
+        self._done.wait()
+        if self._worker is None:
+            raise self._error or RuntimeError("abandoned")
+        return self._worker
+
+    def abandon(self) -> None:
+        """End the worker, as soon as it has started."""
+        with self._lock:
+            self._is_abandoned = True
+            worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
+
+
+class _Starter:
+    """The thread that starts the workers of a pool."""
+
+    def __init__(self) -> None:
+        self._starts: SimpleQueue[_Start | None] = SimpleQueue()
+        threading.Thread(target=self._run, name="svctoolkit-worker", daemon=True).start()
+
+    def _run(self) -> None:
+        while (start := self._starts.get()) is not None:
+            start.run()
+
+    def submit(self, start: _Start) -> None:
+        self._starts.put(start)
+
+    def stop(self) -> None:
+        """End the thread after the current start."""
+        self._starts.put(None)
 
 
 _pools: dict[str, Pool] = {}

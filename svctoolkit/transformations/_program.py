@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,6 @@ from svctoolkit.transformations import standard
 from svctoolkit.transformations._contract import Library, Limits, shorten
 from svctoolkit.transformations._frames import Failure, LoadAnswer, Place, Unit
 from svctoolkit.transformations._layers import code_is_trusted
-from svctoolkit.transformations._trust import TrustStore, imported_libraries
 from svctoolkit.transformations._worker import Worker
 
 _LONGEST, _LONGEST_STACK, _LONGEST_NAME = 2000, 4000, 100  # characters of an error
@@ -35,7 +33,7 @@ _SYNTAX = re.compile(r"([^\n]*):(\d+): (\w+): ([^\n]*)(?:\n[^\n]*\n([^\n^]*)\^)?
 
 
 class Program:
-    """One transformation. Programs with the same `digest` behave the same and share workers."""
+    """One transformation. Programs with the same `identity` behave the same and share workers."""
 
     def __init__(
         self,
@@ -51,8 +49,8 @@ class Program:
         version: str,
     ) -> None:
         self.language, self.limits, self.scope = language, limits, scope
-        own = {at: library.code for at, library in libraries.items() if not at.startswith(standard.PREFIX)}
-        self._own_code = [code, *(own[at] for at in imported_libraries(code, own))]
+        self._code = code
+        self._own = {at: library.code for at, library in libraries.items() if not at.startswith(standard.PREFIX)}
         self._is_known = False
         self._libraries = list(libraries)
         self._sources = {name: code} | {library.name: library.code for library in libraries.values()}
@@ -72,15 +70,17 @@ class Program:
             },
         }
         self._payload = json.dumps(message).encode()
-        identity = json.dumps([language, scope, repr(limits)]).encode() + self._payload
-        self.digest = hashlib.sha256(identity).hexdigest()
+        self.identity = json.dumps([language, scope, repr(limits)]).encode() + self._payload
         self.units: list[Unit] = []
 
     def is_trusted(self) -> bool:
         """Whether the code runs even without the essential layers: all code is trusted, or each piece is recorded."""
         if not self._is_known:
-            store = TrustStore()
-            self._is_known = all(map(store.has, self._own_code))
+            from svctoolkit.transformations._trust import TrustStore, imported_libraries  # only if a layer is missing
+
+            store, own = TrustStore(), self._own
+            pieces = [self._code, *(own[at] for at in imported_libraries(self._code, own))]
+            self._is_known = all(map(store.has, pieces))
         return self._is_known or self.limits.trust or code_is_trusted()
 
     @cached_property
@@ -107,7 +107,7 @@ class Program:
         self.units = worker.units = answer.units
         if error := self._refusal(answer):
             raise error
-        worker.program = self.digest
+        worker.program = self.identity
 
     def _refusal(self, answer: LoadAnswer) -> TransformationError | None:
         if answer.unknown_import:

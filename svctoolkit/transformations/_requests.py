@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any
-from urllib.parse import urlsplit
 
 from svctoolkit.errors import ToolkitError
 from svctoolkit.json_types import Json
@@ -53,6 +50,8 @@ class Requests:
         """
         if self._in_order():
             return [self._reply(request, deadline) for request in requests]
+        from concurrent.futures import ThreadPoolExecutor  # most code sends no requests
+
         pool = ThreadPoolExecutor(min(len(requests), _AT_ONCE), thread_name_prefix="svctoolkit-fetch")
         try:
             futures = [pool.submit(self._reply, request, deadline) for request in requests]
@@ -100,8 +99,10 @@ class Requests:
         ip = args[0] if args else None
         if not ip:
             raise _InvalidRequestError("ip address is required")
+        from ipaddress import ip_address  # only here: most code has no requests
+
         try:
-            ipaddress.ip_address(ip)
+            ip_address(ip)
         except ValueError:
             raise _InvalidRequestError("invalid ip address") from None
         if self._geolocation is None:
@@ -118,6 +119,8 @@ def _request(args: Sequence[Any], timeout: float) -> FetchRequest:
         raise _InvalidRequestError("fetch url must be a string")
     if len(url) > _LONGEST_URL:  # parsing more would delay all other calls
         raise _InvalidRequestError(f"invalid url, it has more than {_LONGEST_URL} characters")
+    from urllib.parse import urlsplit  # only here: most code has no requests
+
     try:
         address = urlsplit(url.strip())
     except ValueError:

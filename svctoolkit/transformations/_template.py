@@ -9,9 +9,11 @@ import atexit
 import contextlib
 import os
 import select
+import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -87,8 +89,18 @@ class ForkedProcess:
     def _read_status(self, seconds: float) -> None:
         try:
             self.returncode = self._report(seconds)
-        except OSError:  # the template has ended, or this process is a fork of the one that the worker belongs to
+        except TemplateError:
             self.returncode, self.is_lost = _KILLED, True
+            self._kill_orphan()
+        except OSError:  # closed: this process is a fork of the one that the worker belongs to
+            self.returncode, self.is_lost = _KILLED, True
+
+    def _kill_orphan(self) -> None:
+        """Kill a process that has survived its template, where the kernel does not."""
+        if not sys.platform.startswith("linux"):
+            with contextlib.suppress(OSError):
+                if os.getsid(self.pid) == self.pid:  # still the process that left its session, and not another one
+                    os.kill(self.pid, signal.SIGKILL)
 
     def _report(self, seconds: float) -> int | None:
         """Return the next number that the template reports, or None. Raises `OSError` if the template has ended."""
@@ -139,7 +151,10 @@ class _Template:
             started.set()
             self._ended.wait()
 
-        threading.Thread(target=start, name="svctoolkit-template", daemon=True).start()
+        try:
+            threading.Thread(target=start, name="svctoolkit-template", daemon=True).start()
+        except RuntimeError as error:  # too many threads, or the interpreter is shutting down
+            raise TemplateError(str(error)) from None
         started.wait()
         if isinstance(outcome[0], BaseException):
             raise outcome[0]
@@ -206,15 +221,14 @@ class _Templates:
     def running(self, language: str) -> _Template | None:
         """Return the template, which starts if it does not run; None if that has failed too often. Raises `OSError`."""
         with self._lock:
-            template = self._running.get(language)
-            if template is not None and template.alive:
-                return template
-            if template is not None:
-                template.end()
-                del self._running[language]
             if self._failures.get(language, 0) >= _MAX_FAILURES:
-                return None
-            template = self._running[language] = _Template(language)
+                return None  # one that still runs stays, for the workers that it has
+            template = self._running.get(language)
+            if template is not None and not template.alive:
+                template.end()
+                template = None
+            if template is None:
+                template = self._running[language] = _Template(language)
             return template
 
     def note(self, language: str, problem: str) -> None:

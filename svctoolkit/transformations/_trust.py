@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -134,6 +133,8 @@ def _entry(file: Path) -> Trusted:
 
 def _write(file: Path, text: str) -> None:
     """Write a file atomically, readable only by the user."""
+    import tempfile  # only for the command that records code
+
     descriptor, temporary = tempfile.mkstemp(dir=file.parent, prefix=".new-")  # mode 0600
     try:
         with open(descriptor, "w", encoding="utf-8") as new:

@@ -34,12 +34,12 @@ class CallError(Exception):
 class Worker(Process):
     """One process for all calls of a scope. For JavaScript, each call has its own realm in the process.
 
-    `program` is the digest of the loaded program, `units` its files, `scope` the owner of the code in this process,
+    `program` is the identity of the loaded program, `units` its files, `scope` the owner of the code in this process,
     `calls` the number of calls so far.
     """
 
     def __init__(self, language: str, memory: int = 128, without: Collection[str] = ()) -> None:
-        self.program = self.scope = ""
+        self.program, self.scope = b"", ""
         super().__init__(language, memory, without)
         self.units: list[Unit] = []
         self.calls = 0

@@ -7,19 +7,20 @@ RudderStack's: `hash` and `localizeAppleDeviceModel` return the same for every s
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
-from pathlib import Path
 
 PREFIX = "@rs/"
-_FOLDER = Path(__file__).parent
+_FOLDER = os.path.dirname(__file__)
 _IMPORT = re.compile(r"""['"](@rs/[^'"\s]+)['"]""")
 
 
 @cache
 def names() -> tuple[str, ...]:
     """Return the names that code can import: `@rs/hash/v1` and others."""
-    return tuple(f"{PREFIX}{file.stem.replace('.', '/')}" for file in sorted(_FOLDER.glob("*.js")))
+    files = sorted(name for name in os.listdir(_FOLDER) if name.endswith(".js"))
+    return tuple(f"{PREFIX}{name.removesuffix('.js').replace('.', '/')}" for name in files)
 
 
 def imported(code: str) -> dict[str, str]:
@@ -29,4 +30,5 @@ def imported(code: str) -> dict[str, str]:
 
 @cache
 def _text(name: str) -> str:
-    return (_FOLDER / f"{name.removeprefix(PREFIX).replace('/', '.')}.js").read_text("utf-8")
+    with open(os.path.join(_FOLDER, f"{name.removeprefix(PREFIX).replace('/', '.')}.js"), encoding="utf-8") as file:
+        return file.read()

@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this package's modules
+if TYPE_CHECKING:
+    from typing import Any
 
 _HEAD = struct.Struct("<II")
 _SMALL = 1 << 14

@@ -16,7 +16,12 @@ import sys
 import time
 from _queue import SimpleQueue  # `queue` imports threading
 from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this package's modules
+if TYPE_CHECKING:
+    from typing import Any
+
+    Ask = Callable[[bytes], list[dict[str, Any]]]
 
 OUT_OF_MEMORY = 3  # exit status
 _REALMS = 128  # garbage is collected after this number of realms: about 10 MB, in 4 ms
@@ -31,8 +36,6 @@ _TOO_NEW = " ".join(
         "regexp-duplicate-named-groups", "regexp-escape", "regexp-modifiers",
     )
 )  # fmt: skip
-
-Ask = Callable[[bytes], list[dict[str, Any]]]
 
 
 class Engine:
@@ -119,7 +122,8 @@ class Engine:
 
     def _serve_call(self, number: int, content: bytes, ask: Ask, send: Any) -> None:
         """Answer a call. If it needs nothing from the host, V8's thread answers it, then renews the realm."""
-        unfinished, results = SimpleQueue[Any](), list[bytes]()
+        unfinished: SimpleQueue[Any] = SimpleQueue()
+        results: list[bytes] = []
 
         def take(answer: Any) -> None:
             if self._is_due or not (isinstance(answer, bytes) and answer.startswith(_RESULTS)):

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
-import tree_sitter
-import tree_sitter_javascript
+import bindings  # type: ignore[import-not-found]  # in this folder; the worker runs as a script
 
-_PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_javascript.language()))
+TYPE_CHECKING = False  # `typing` takes longer to import than this package's modules
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tree_sitter import Node
+
+_PARSER = bindings.javascript_parser()
 _FUNCTIONS = {
     "arrow_function",
     "function_declaration",
@@ -34,8 +38,6 @@ _NOT_COUNTED = {
 }
 _EXPORT = re.compile(rb"^([ \t]*)export(?=\s+(?:async|function|const|let|var|class)\b)", re.M)
 _DEFAULT = b"const __deflt="  # same length as `export default`
-
-Node = tree_sitter.Node
 
 
 class UnknownImportError(Exception):

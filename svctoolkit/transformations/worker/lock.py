@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import resource
 import signal
 import struct
@@ -69,7 +68,7 @@ def _privileges() -> str:
         except OSError:
             pass
     header, nothing = struct.pack("Ii", 0x20080522, 0), b"\0" * 24
-    if platform.machine() in _CAPSET and _libc.syscall(_CAPSET[platform.machine()], header, nothing) == 0:
+    if seccomp.MACHINE in _CAPSET and _libc.syscall(_CAPSET[seccomp.MACHINE], header, nothing) == 0:
         return status
     return status if status.startswith("user") else ""
 

@@ -10,9 +10,12 @@ import gc
 import json
 import os
 import sys
-from typing import Any
 
 import channel  # type: ignore[import-not-found]  # in this folder; the worker runs as a script
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this package's modules
+if TYPE_CHECKING:
+    from typing import Any
 
 OUT_OF_MEMORY = 3  # exit status
 
@@ -82,6 +85,7 @@ def _work(config: dict[str, Any], engine: Any) -> None:
         control = _socket.socket(fileno=config["channel"])
     engine.prepare(config)
     os.environ.clear()
+    gc.enable()
     encode = json.dumps
     layers, lock = _lock(config, engine)
     send(0, encode({"ready": layers}).encode())

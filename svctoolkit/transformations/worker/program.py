@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import importlib.abc
-import importlib.machinery
 import sys
 import types
 from collections.abc import Mapping
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import stateless  # type: ignore[import-not-found]  # in this folder; this file runs as a script
@@ -95,14 +94,17 @@ def _lines(code: types.CodeType) -> set[int]:
     return lines
 
 
-class LibraryFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports the user's libraries by name."""
+class LibraryFinder:
+    """Imports the user's libraries by name: a finder and a loader. `importlib.abc` would import 30 modules."""
 
     def __init__(self, libraries: Mapping[str, types.CodeType]) -> None:
         self._libraries = libraries
 
-    def find_spec(self, fullname: str, _path: object, _target: object = None) -> importlib.machinery.ModuleSpec | None:
-        return importlib.machinery.ModuleSpec(fullname, self) if fullname in self._libraries else None
+    def find_spec(self, fullname: str, _path: object, _target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in self._libraries else None
+
+    def create_module(self, _spec: ModuleSpec) -> None:
+        """Leave it to Python to create the module."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         exec(self._libraries[module.__name__], module.__dict__)  # noqa: S102 - running user code is what this is for

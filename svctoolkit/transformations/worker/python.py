@@ -51,13 +51,13 @@ _SHARE = 16  # of the memory for one call
 
 # Nothing can be imported once the locks are on, so everything user code may need is imported before.
 _PRELOAD = """
-__future__ abc array ast asyncio base64 binascii bisect calendar cmath codecs collections collections.abc
+__future__ abc array ast asyncio base64 binascii bisect bz2 calendar cmath codecs collections collections.abc
 colorsys concurrent.futures contextlib contextvars copy csv dataclasses datetime decimal difflib email.utils
 encodings.ascii encodings.cp1252 encodings.idna encodings.latin_1 encodings.utf_16 encodings.utf_8_sig enum
 fnmatch fractions functools gzip hashlib heapq hmac html html.parser inspect io ipaddress itertools json
-keyword locale logging math numbers operator pickle platform pprint queue random re reprlib secrets statistics
-string stringprep struct textwrap threading time traceback types typing unicodedata urllib.parse uuid warnings
-weakref zlib zoneinfo _strptime
+keyword locale logging lzma math numbers operator pathlib pickle platform pprint queue random re reprlib secrets
+statistics string stringprep struct textwrap threading time traceback types typing unicodedata urllib.parse uuid
+warnings weakref zlib zoneinfo _strptime
 """.split()  # noqa: SIM905
 
 
@@ -235,6 +235,7 @@ def _codec(folders: list[str]) -> calls.Codec:
     """Return the codec for fast JSON. User code cannot import its module."""
     before = set(sys.modules)
     sys.path[:0] = folders
+    sys.modules["typing_extensions"] = None  # type: ignore[assignment]  # not needed, and slow to load
     import msgspec
 
     del sys.path[: len(folders)]

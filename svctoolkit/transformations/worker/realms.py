@@ -14,7 +14,10 @@ see everything (`RegExp.$1`, accessors, what a promise or a finalizer changes la
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this package's modules
+if TYPE_CHECKING:
+    from typing import Any
 
 FLAG = "--harmony-shadow-realm"
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import platform
 import struct
 from collections.abc import Callable
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 
+MACHINE = os.uname().machine  # `platform` would import much more, and a locked process may not ask
 _PR_SET_PDEATHSIG, _PR_SET_VMA = 1, 0x53564D41
 _CLONE_THREAD = 0x10000
 _PROT_EXEC = 4
@@ -104,7 +104,7 @@ class _Filter:
     """A classic BPF program, built step by step. Rules end in a verdict."""
 
     def __init__(self) -> None:
-        self.column = 0 if platform.machine() == "x86_64" else 1
+        self.column = 0 if MACHINE == "x86_64" else 1
         self._program: list[bytes] = []
 
     def add(self, code: int, value: int, then: int = 0, otherwise: int = 0) -> None:
@@ -166,7 +166,7 @@ class _Filter:
 
 def is_known() -> bool:
     """Whether the system call numbers of this machine type are known."""
-    return platform.machine() in _AUDIT_ARCH
+    return MACHINE in _AUDIT_ARCH
 
 
 def program(kind: str) -> bytes:
@@ -174,10 +174,10 @@ def program(kind: str) -> bytes:
     jit, parent = kind == "jit", kind == "parent"
     f = _Filter()
     f.add(_LOAD, 4)
-    f.add(_EQUAL, _AUDIT_ARCH[platform.machine()], 1, 0)
+    f.add(_EQUAL, _AUDIT_ARCH[MACHINE], 1, 0)
     f.end(_KILL)
     f.add(_LOAD, 0)
-    if platform.machine() == "x86_64":  # x32 numbers would bypass the list
+    if MACHINE == "x86_64":  # x32 numbers would bypass the list
         f.add(_AT_LEAST, 0x40000000, 0, 1)
         f.end(_KILL)
     for name in _CALLS.keys() - _CONDITIONAL - (set() if jit else _FOR_JIT) - (set() if parent else _FOR_CHILDREN):

@@ -15,7 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this package's modules
+if TYPE_CHECKING:
+    from typing import Any
+
+    Names = Callable[[Any], Iterator[str]]
 
 #: Evaluated once: the global names, and the names that lead from a value to an object of the realm.
 NAMES = """(function () {
@@ -84,8 +89,6 @@ _CALLBACK_OF = {"from": 1, "parse": 1, "replace": 1, "replaceAll": 1, "stringify
 _KEYWORDS = {"async", "await"}
 _KEEPING = {"&&", "||", "??"}  # operators whose result is one of the operands
 _BINDS = {"variable_declarator": "name", "catch_clause": "parameter", "for_in_statement": "left"}
-
-Names = Callable[[Any], Iterator[str]]
 
 
 class Judge:

@@ -19,9 +19,12 @@ import select
 import signal
 import struct
 import sys
-from typing import Any
 
 import channel  # type: ignore[import-not-found]  # in this folder; the worker runs as a script
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this package's modules
+if TYPE_CHECKING:
+    from typing import Any
 
 _REPORT = struct.Struct("<i")
 _LINUX = sys.platform.startswith("linux")
@@ -42,8 +45,7 @@ def next_worker(descriptor: int, parent: int) -> dict[str, Any]:
         _check_separate()
         lock.protect_template(parent)
     os.environ.clear()
-    gc.collect()
-    gc.freeze()  # so that workers do not touch these pages
+    gc.freeze()  # so that workers do not touch these pages; to collect first would take longer than it saves
     return _Template(_socket.socket(fileno=descriptor), parent).serve()
 
 

@@ -12,9 +12,12 @@ import os
 from _queue import SimpleQueue  # `queue` imports threading
 from collections.abc import Callable, Collection
 from itertools import count
-from typing import Any
 
 import realms  # type: ignore[import-not-found]  # in this folder; this file runs as a script
+
+TYPE_CHECKING = False  # `typing` takes longer to import than this package's modules
+if TYPE_CHECKING:
+    from typing import Any
 
 _TEXT, _FIRST_ERROR = 5, 200
 _ERRORS = {200: "exception", 201: "syntax", 202: "memory", 203: "time", 204: "memory"}
@@ -152,7 +155,7 @@ class V8:
 
     def _await(self, start: Callable[[int], None]) -> Any:
         """Return the handle of a task's value."""
-        answered = SimpleQueue[Any]()
+        answered: SimpleQueue[Any] = SimpleQueue()
         start(self._task(answered.put))
         return answered.get()
 
