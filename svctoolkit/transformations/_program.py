@@ -102,7 +102,7 @@ class Program:
 
     def load(self, worker: Worker) -> None:
         """Load the program. Raises `TransformationError` if this fails or the code has not exactly one entry point."""
-        worker.program, worker.units = "", []
+        worker.program, worker.units = b"", []
         answer = worker.load(self._payload, self.limits)
         self.units = worker.units = answer.units
         if error := self._refusal(answer):

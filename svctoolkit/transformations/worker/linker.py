@@ -96,7 +96,8 @@ def _string(node: Node | None) -> str:
 
 def parse(code: str) -> Node:
     """Return the syntax tree of a module."""
-    return _PARSER.parse(code.encode("utf-8", "replace")).root_node
+    root: Node = _PARSER.parse(code.encode("utf-8", "replace")).root_node
+    return root
 
 
 def names(pattern: Node | None) -> Iterator[str]:
