@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "svctoolkit"
-FOR_ALL = ("json_types", "displayed", "durations", "inputs", "json_codec", "lexical", "patterns")
+FOR_ALL = ("json_types", "displayed", "durations", "inputs", "json_codec", "lexical", "patterns", "readings")
 #: package or module -> what it may import in addition to itself and the common modules
 MAY_IMPORT = {
     "json_types": "",
@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "secrets": "errors",
     "url_secrets": "secrets",
     "encoded_emails": "",
+    "readings": "",
     "number_forms": "",
     "personal": "encoded_emails number_forms secrets",
     "retries": "",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from functools import lru_cache
+from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
 from svctoolkit.json_types import Json
@@ -21,7 +22,7 @@ class Spellings:
     def __init__(self, operand: str | float) -> None:
         text = str(operand)
         is_text = isinstance(operand, str)
-        self._folded = text.casefold() if is_text and len(text) >= _TELLING else ""
+        self._folded = _folded(text) if is_text and len(text) >= _TELLING else ""
         self._exact = {*(_base64(text) if len(text) >= _ENCODED else ()), *([text] if is_text else [])}
         self._quoted = {quote(text, safe="").casefold(), quote_plus(text).casefold()} if self._folded else set()
         digits = _BETWEEN_DIGITS.sub("", text)
@@ -35,10 +36,15 @@ class Spellings:
             return bool(self._digits) and str(value) == self._digits
         if any(spelling in value for spelling in self._exact):
             return True
-        folded = value.casefold()
+        folded = _folded(value)
         if self._folded and (self._folded in folded or any(spelling in folded for spelling in self._quoted)):
             return True
-        return bool(self._digits) and self._digits in _BETWEEN_DIGITS.sub("", value)
+        return bool(self._digits) and self._digits in _BETWEEN_DIGITS.sub("", folded)
+
+
+def _folded(text: str) -> str:
+    """Return a text without differences of capitals, of composed characters and of width."""
+    return text.casefold() if text.isascii() else normalize("NFKC", text).casefold()
 
 
 @lru_cache(256)

@@ -11,8 +11,9 @@ from svctoolkit.personal import may_be_email
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
 from svctoolkit.policies.arrivals import Arrival, endpoint_of
 from svctoolkit.policies.scalars import is_nothing
+from svctoolkit.readings import json_content
 from svctoolkit.results.lineage import Path, dotted_path
-from svctoolkit.results.texts import content_of, open_texts
+from svctoolkit.results.texts import open_texts
 
 _MOST = 20_000  # leaves of a payload
 _NESTED = (dict, list)
@@ -81,7 +82,7 @@ def emails_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, str, str, st
 
 
 def _emails_in_text(text: str, path: Path) -> Iterator[tuple[Path, str, str, str]]:
-    content = content_of(text)
+    content = json_content(text)
     if content is not None:
         yield from emails_in(content, path)
         return
@@ -154,7 +155,7 @@ def _collect(value: Json, path: tuple[str, ...], last: str, found: list[tuple[tu
         inside = (*path, "*")
         for inner in value:
             _collect(inner, inside, last, found)
-    elif kind is str and last in value and (content := content_of(value)) is not None:
+    elif kind is str and last in value and (content := json_content(value)) is not None:
         _collect(content, path, last, found)
     elif path and next((step for step in reversed(path) if step != "*"), "") == last:
         found.append((path, value))

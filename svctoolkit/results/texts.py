@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
 from svctoolkit.json_types import Json
+from svctoolkit.readings import json_content
 
 _raw = msgspec.json.Decoder(msgspec.Raw)  # checks JSON, and makes no values of it
 # A text that begins like an object or a list. In JSON, no quote that ends a text is followed by a bracket.
@@ -26,7 +26,7 @@ def open_texts(value: Json, depth: int = _DEEPEST) -> Json:
     if depth == 0:
         return value
     if isinstance(value, str):
-        content = content_of(value)
+        content = json_content(value)
         if content is None:
             return value
         # Nearly always, a search shows that no text inside begins like JSON, and no value has to be visited.
@@ -38,17 +38,6 @@ def open_texts(value: Json, depth: int = _DEEPEST) -> Json:
         elements = [open_texts(inner, depth - 1) for inner in value]
         return elements if any(new is not old for new, old in zip(elements, value, strict=True)) else value
     return value
-
-
-# Any: JSON
-def content_of(text: str) -> Any:
-    """Return the object or list that a text is the JSON of, otherwise None."""
-    if not text.lstrip().startswith(("{", "[")):
-        return None
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError):  # not JSON, not Unicode, or nested too deeply
-        return None
 
 
 def with_raw_texts(payload: Json) -> Json:

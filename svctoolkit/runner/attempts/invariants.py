@@ -13,6 +13,7 @@ from svctoolkit.expect.difference import Difference
 from svctoolkit.expect.matchers.values.anywhere import places
 from svctoolkit.expect.spellings import spellings
 from svctoolkit.json_types import Json
+from svctoolkit.readings import readings
 from svctoolkit.runner.attempts.shape import as_lists
 from svctoolkit.runner.suite.model import Invariant, Place, Scenario, Step
 from svctoolkit.runner.suite.results import is_by_destination
@@ -95,7 +96,7 @@ def _places(operand: Any, made: list[Any]) -> Iterator[Comparison]:
 def _search(
     value: Any, comparison: Comparison, is_key: Callable[[str], bool], is_value: Callable[[Any], bool] | None
 ) -> Iterator[Comparison]:
-    """Yield the places of matching keys, and of matching texts and numbers."""
+    """Yield the places of matching keys, and of matching texts and numbers; texts are also read as JSON and others."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if is_key(key):
@@ -106,6 +107,19 @@ def _search(
             yield from _search(inner, comparison.child(index), is_key, is_value)
     elif is_value is not None and is_value(value):
         yield comparison
+    elif isinstance(value, str):
+        for read in readings(value):
+            is_found = is_value is not None and isinstance(read, str) and is_value(read)
+            if is_found or next(_search_inside(read, comparison, is_key, is_value), None) is not None:
+                yield comparison
+                return
+
+
+def _search_inside(
+    read: Any, comparison: Comparison, is_key: Callable[[str], bool], is_value: Callable[[Any], bool] | None
+) -> Iterator[Comparison]:
+    """Search what a text contains; the readings of a text are complete, so a text among them is not read again."""
+    return iter(()) if isinstance(read, str) else _search(read, comparison, is_key, is_value)
 
 
 def _applications(

@@ -215,6 +215,8 @@ def invariant_problems(written: Mapping[str, Json], destinations: Collection[str
         place: Place = ("never", index)
         if operand in ("", {}, [], None):
             yield place, "this matches everything or nothing: write a value, {$regex: ...}, or {key: name}"
+        elif isinstance(operand, Mapping) and operand.keys() == {"key"} and (wrong := _key_problem(operand["key"])):
+            yield (*place, "key"), wrong
         yield from within(place, problems(operand))
     for stage, operand in written.get("always", {}).items():
         if operand in ({}, [], {"$absent": False}, {"$type": "object"}):  # it only applies to existing values
@@ -222,6 +224,16 @@ def invariant_problems(written: Mapping[str, Json], destinations: Collection[str
         yield from within(("always", stage), problems(operand))
         if stage in MEMBERS:
             yield from within(("always", stage), _members(stage, operand, destinations))
+
+
+def _key_problem(key: Json) -> str:
+    """Return why a key of `never` cannot be the name of a member, or an empty string."""
+    if not isinstance(key, str) or not key:
+        return "must be the name of a member"
+    if "." in key.strip(".") and "$(" not in key:
+        last = key.rpartition(".")[2]
+        return f"{key!r} is a path, and members have one name: write {{key: {last}}}, which forbids it everywhere"
+    return ""
 
 
 def claims_nothing(scenario: Scenario) -> str:

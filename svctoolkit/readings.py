@@ -1,0 +1,113 @@
+"""What a text says if it is read as JSON, a form, a URL, HTML or base64: searches for private values look there, too.
+
+A payload carries values in texts: JSON in a form field, base64 in a URL, `\\u00e9` in JSON that another program wrote.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from binascii import a2b_base64
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+from unicodedata import normalize
+from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
+
+import msgspec
+
+from svctoolkit.json_types import Json
+
+_DEEPEST = 5  # texts in texts: JSON in base64 in a URL in JSON
+_SHORTEST = 8  # characters; shorter base64 occurs by chance
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{8,}={0,2}(?![A-Za-z0-9+/_=-])")
+_STANDARD = str.maketrans("-_", "+/")
+_ESCAPES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
+_FIELD = re.compile(r"(?:^|[?&;])[^=&?\s]+=")
+
+
+# Any: JSON
+def json_content(text: str) -> Any:
+    """Return the object or list that a text is the JSON of, otherwise None."""
+    if not text.lstrip().startswith(("{", "[")):
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (ValueError, RecursionError):  # not JSON, not Unicode, or nested too deeply
+        return None
+
+
+def readings(text: str) -> tuple[Json, ...]:
+    """Return everything that a text says if it is decoded, also several times; none for a plain text.
+
+    >>> readings("plain"), readings('{"mail": "a"}'), readings("caf&eacute;")
+    ((), ({'mail': 'a'},), ('café',))
+    """
+    return _readings(text) if len(text) >= _SHORTEST or not text.isalnum() or not text.isascii() else ()
+
+
+@lru_cache(1024)
+def _readings(text: str) -> tuple[Json, ...]:
+    found: list[Json] = []
+    known = {text}
+    waiting = [(text, 0)]
+    for current, depth in waiting:
+        for read in _direct(current):
+            if not isinstance(read, str):
+                found.append(read)
+            elif read not in known:
+                known.add(read)
+                found.append(read)
+                if depth < _DEEPEST:
+                    waiting.append((read, depth + 1))
+    return tuple(found)
+
+
+def _direct(text: str) -> Iterator[Json]:
+    content = json_content(text)
+    if content is not None:
+        yield content
+    elif "=" in text and _FIELD.search(text):
+        yield from _fields(text)
+    if "%" in text or "+" in text:
+        yield unquote(text)
+        yield unquote_plus(text)
+    if "&" in text:
+        yield html.unescape(text)
+    if "\\" in text:
+        yield _ESCAPES.sub(_unescaped, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        yield text.replace("\\/", "/").replace('\\"', '"')
+    if not text.isascii():
+        yield normalize("NFKC", text)
+    for run in _BASE64.finditer(text):
+        if decoded := _decoded(run[0].rstrip("=")):
+            yield decoded
+
+
+def _fields(text: str) -> Iterator[Json]:
+    """Yield the fields of a form, or of a URL's query."""
+    try:
+        query = urlsplit(text).query if "?" in text else text
+        pairs = parse_qsl(query, keep_blank_values=True)
+    except ValueError:
+        return
+    fields: dict[str, Json] = {}
+    for name, value in pairs:
+        fields[name] = value if name not in fields else [fields[name], value]
+    if fields:
+        yield fields
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return chr(int(escape[0][2:], 16))
+
+
+def _decoded(run: str) -> str:
+    """Return the text that a run of base64 is; empty if it is something else."""
+    if len(run) % 4 == 1:
+        return ""
+    try:
+        text = a2b_base64(run.translate(_STANDARD) + "=" * (-len(run) % 4)).decode()
+    except ValueError:
+        return ""
+    return text if "".join(text.split()).isprintable() else ""
