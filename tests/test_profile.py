@@ -141,7 +141,7 @@ def test_all_frames_can_be_written_to_parquet(tmp_path: Path, shop: Workspace) -
 def test_the_command_prints_writes_and_rejects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Text, JSON and a page; invalid events are named, an invalid date is rejected, no events are exit code 4."""
     file, page = tmp_path / "e.ndjson", tmp_path / "p.html"
-    file.write_text("\n".join([*map(json.dumps, EVENTS), "{}", "no json"]), encoding="utf-8")
+    file.write_text("\n".join([*map(json.dumps, EVENTS), "{}", "no json", ""]), encoding="utf-8")
     assert main(["profile", str(file), "--since", "2026-01-05", "--html", str(page)]) == 0
     told = capsys.readouterr().out
     assert "properties.total  number (9) or text (1), mixed types" in told.replace("   ", " ").replace("   ", " ")
@@ -177,3 +177,104 @@ def test_every_leaf_of_every_event_is_counted(all_properties: list[dict[str, Any
         assert fields[dotted_path(path)].present >= there
     assert all(0 < field.present <= len(given_events) for field in fields.values())
     assert isinstance(report._repr_mimebundle_()["text/html"], str)
+
+
+DAYS = [f"2026-05-{day:02}" for day in range(1, 29)]
+
+
+def day_of(day: str, *, currency: str = "", whole: bool = False, names: tuple[str, ...] = ("Order",)) -> list[Any]:
+    """40 events of each name: half of the prices 5 and half 10.5, half of the currencies EUR and half NOK."""
+    return [
+        {
+            "type": "track", "event": name, "userId": f"u{n}", "messageId": f"{name}-{day}-{n}",
+            "originalTimestamp": f"{day}T10:00:00Z",
+            "properties": {
+                "currency": currency or ("EUR", "NOK")[n % 2], "price": (5, 10.5)[n % 2],
+                "total": n if whole else n + 0.25 * (n % 3),
+            },
+        }
+        for name in names
+        for n in range(40)
+    ]  # fmt: skip
+
+
+SERIES = [event for day in DAYS for event in day_of(day)]
+
+
+@pytest.mark.parametrize(
+    ("today", "said"),
+    [
+        (day_of("2026-05-29"), []),
+        (day_of("2026-05-29", currency="EUR"), ["moved Order: properties.currency 2 distinct values -> one value"]),
+        (day_of("2026-05-29", whole=True), ["changed type Order: properties.total number -> integer"]),
+        (
+            day_of("2025-05-29"),
+            ["moved all events days 2026-05-01 to 2026-05-28 -> days 2025-05-29"],
+        ),
+    ],
+)
+def test_constants_lost_decimals_and_other_years_are_changes(today: list[Any], said: list[str]) -> None:
+    """Of a series that is long enough for bands; a median of two values is none."""
+    result = profile(today, against=SERIES)
+
+    assert result.basis == "bands from 28 days"
+    assert [" ".join(str(change).split()) for change in result.changes or ()] == said
+
+
+def test_a_recording_is_compared_plainly() -> None:
+    """An event that a refactoring has removed; a few events are enough, and times do not matter."""
+    before = day_of("2026-05-01", names=("Signed Up", "Order"))
+    after = day_of("2026-05-02")
+    few = [{"type": "track", "event": name, "userId": "u", "properties": {"a": 1, "b": 1}} for name in ("A", "B")]
+    without = [{"type": "track", "event": "A", "userId": "u", "properties": {"b": 1}}]
+
+    for old, new, lines in (
+        (before, after, ["vanished Signed Up 40 events -> 0"]),
+        (after, before, ["appeared Signed Up no events -> 40 events"]),
+        (few, without, ["vanished B 1 event -> 0", "vanished A: properties.a 100.0% -> 0.0% of events"]),
+        (few, few, []),
+    ):
+        result = profile(new, against=old)
+        assert result.basis.startswith("plain difference: the baseline has ")
+        assert sorted(" ".join(str(change).split()) for change in result.changes or ()) == sorted(lines)
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("profile after.ndjson --against before.ndjson --fail-on vanished>0", 1, "vanished>0: 1 vanished"),
+        ("profile after.ndjson --against before.ndjson --fail-on changed-type>0", 0, ""),
+        ("profile before.ndjson --against after.ndjson --fail-on vanished", 0, ""),
+        ("profile after.ndjson --fail-on vanished>0", 4, "'vanished' needs --against"),
+        ("profile after.ndjson --against before.ndjson --fail-on vanishd", 4, "Did you mean 'vanished'?"),
+        ("trend series.ndjson --fail-on vanished>0", 1, "vanished>0: 1 vanished"),
+        ("trend series.ndjson --fail-on doubled>0", 0, ""),
+        ("trend after.ndjson --fail-on vanished", 1, "too few days"),
+        ("plan check after.ndjson --plan plan.yaml --fail-on never-sent", 1, "never-sent: 1 never sent"),
+        ("plan check after.ndjson --plan plan.yaml --fail-on violations>0", 0, ""),
+        ("plan check after.ndjson --plan plan.yaml --fail-on missing", 4, "unknown word 'missing'"),
+    ],
+)
+def test_removed_events_fail_a_check(
+    command: str, code: int, said: str, recordings: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(recordings)
+
+    assert main(command.split()) == code
+    assert said in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two recordings, the first with an event more; a series that loses it in the last week; a plan with both."""
+    folder = tmp_path_factory.mktemp("recordings")
+    both = ("Signed Up", "Order")
+    series = [event for n, day in enumerate(DAYS) for event in day_of(day, names=both if n < 20 else both[1:])]
+    for name, events in (
+        ("before", day_of("2026-05-01", names=both)),
+        ("after", day_of("2026-05-02")),
+        ("series", series),
+    ):
+        (folder / f"{name}.ndjson").write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    assert main(["plan", "infer", str(folder / "before.ndjson"), "-o", str(folder / "plan.yaml")]) == 0
+    return folder

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from svctoolkit.json_codec import is_json
 from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
+    from svctoolkit.conditions import Words
     from svctoolkit.replay.records.record import Reject
 
 _MOST_REJECTS = 10  # that are printed
@@ -106,6 +107,17 @@ def settings(assignments: Sequence[str]) -> dict[str, Json]:
         key, value = assignment("--config", text, "KEY=VALUE")
         values[key.removesuffix(":")] = parse_json(value, f"--config {key}=") if key.endswith(":") else value
     return values
+
+
+def report_met(text: str, words: Words, numbers: Mapping[str, int]) -> bool:
+    """Print the conditions that numbers meet, and return whether one is met. Raises `ConfigError` for invalid ones."""
+    from svctoolkit.cli import _terminal
+    from svctoolkit.conditions import met, parse
+
+    found = met(parse(text, words), {"": numbers})
+    for each in found:
+        _terminal.err(f"{each.condition}: {each.text}")
+    return bool(found)
 
 
 class ConditionText(argparse.Action):

@@ -28,7 +28,7 @@ def _lines(history: History) -> Iterator[str]:
     yield head(history)
     changes = history.changes()
     if changes:
-        yield f"  the last {RECENT_DAYS} days, compared with the days before:"
+        yield f"  the last {RECENT_DAYS} days, compared with the days before ({history.basis()}):"
         yield from (f"    {line}" for line in change_lines(changes))
     names = _names(history)
     width = max(map(len, names), default=0)

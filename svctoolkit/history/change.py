@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, TypeAlias
 
@@ -10,6 +12,17 @@ from svctoolkit.json_types import Json
 #: What happened to the events of a name, a field, or a destination; most severe first.
 What: TypeAlias = Literal["vanished", "changed type", "halved", "appeared", "doubled", "moved"]
 SEVERITY: tuple[What, ...] = ("vanished", "changed type", "halved", "appeared", "doubled", "moved")
+
+
+#: The words of conditions: the number of changes of a kind, and of all kinds.
+CHANGED = "changed"
+WORDS = (*(what.replace(" ", "_") for what in SEVERITY), CHANGED)
+
+
+def numbers_of(changes: Sequence[Change]) -> dict[str, int]:
+    """Return the number of changes by word of a condition."""
+    counts = Counter(change.what.replace(" ", "_") for change in changes)
+    return {word: counts[word] for word in WORDS} | {CHANGED: len(changes)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from svctoolkit.history import database
 from svctoolkit.history.bands import main_span, missing_days
 from svctoolkit.history.cells import Cell, Part, events_by_day, merge_cells
 from svctoolkit.history.change import Change
-from svctoolkit.history.drift import drift
+from svctoolkit.history.drift import basis, drift
 from svctoolkit.history.sketches import distinct_count, quantile
 from svctoolkit.json_types import Json
 from svctoolkit.results.arrow import ArrowOut
@@ -126,22 +126,32 @@ class History(Displayed, PageOut, ArrowOut):
 
         Of a baseline that has earlier days than this history, only those count.
         """
+        sides = self._sides(against)
+        return [] if sides is None else drift(*sides)
+
+    def basis(self, against: History | None = None) -> str:
+        """Return how `changes` compares numbers of events: with bands, or plainly because the baseline is short."""
+        sides = self._sides(against)
+        return "" if sides is None else basis(*sides)
+
+    def _sides(self, against: History | None) -> tuple[list[Cell], list[Cell]] | None:
+        """Return the cells that `changes` compares, and those of the baseline; None without enough days."""
         days = main_span(self._by_day())
         if against is None:
             if days is None or days[0] > days[1] - timedelta(days=RECENT_DAYS):
-                return []
+                return None
             start = days[1] - timedelta(days=RECENT_DAYS - 1)
-            return drift(self.between(start, days[1]).cells(), self.between(days[0], start - _DAY).cells())
+            return self.between(start, days[1]).cells(), self.between(days[0], start - _DAY).cells()
         other = against.days
         if days is None or other is None:
-            return drift(self.cells(), against.cells())
+            return self.cells(), against.cells()
         counts = {day: count for day, count in self._by_day().items() if days[0] <= day <= days[1]}
         most = max(counts.values())
         # Some events of earlier days arrive late: these days are not the ones to compare.
         first = min(day for day, count in counts.items() if count >= _LATE * most)
         if other[0] < first:
             against = against.between(other[0], first - _DAY)
-        return drift(self._of(lambda cell: not cell.day or cell.day >= f"{first}").cells(), against.cells())
+        return self._of(lambda cell: not cell.day or cell.day >= f"{first}").cells(), against.cells()
 
     def _by_day(self) -> Counter[date]:
         return events_by_day(cell for part in self.parts for cell in part.cells)

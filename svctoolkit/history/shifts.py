@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import sqrt
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from svctoolkit.history.cells import Cell, FieldCount
 from svctoolkit.history.change import What
 from svctoolkit.history.sketches import distinct_count, quantile, share_above
 
+_MANY = 20  # values, of which one that is always the same says something
 _LEAST = 0.05  # a share that moves less is not worth a line
 _ALIKE = {"integer": "number", "empty text": "", "null": "", "numeric text": "text", "time": "text"}
 
@@ -25,15 +26,15 @@ class Shift(NamedTuple):
     destination: str = ""
 
 
-def shifts(now: Cell, then: Cell) -> Iterator[Shift]:
-    """Yield what differs in the events of two cells."""
+def shifts(now: Cell, then: Cell, varies: Callable[[str], bool]) -> Iterator[Shift]:
+    """Yield what differs in the events of two cells. `varies`: a field has had several values at any time so far."""
     for path in {**then.fields, **now.fields}:
         new, old = now.fields.get(path, FieldCount()), then.fields.get(path, FieldCount())
         presence = _share(path, (new.present, now.examined), (old.present, then.examined), "of events")
         if presence is not None:
             yield presence
         if new.present and old.present:
-            yield from _values(path, new, old)
+            yield from _values(path, new, old, varies)
     for destination in now.outcomes.keys() & then.outcomes.keys():
         sides = [of.outcomes[destination] for of in (now, then)]
         new_share, old_share = ((side.get("delivered", 0), sum(side.values())) for side in sides)
@@ -47,7 +48,8 @@ def _share(path: str, new: tuple[int, int], old: tuple[int, int], of: str) -> Sh
     after, before = min(1.0, new[0] / max(new[1], 1)), min(1.0, old[0] / max(old[1], 1))
     pooled = min(1.0, (new[0] + old[0]) / max(new[1] + old[1], 1))
     by_chance = sqrt(pooled * (1 - pooled) * (1 / max(new[1], 1) + 1 / max(old[1], 1)))
-    if abs(after - before) <= 3.5 * by_chance:
+    # A member of all events or of none, even of few, is in the other side's none or all: no chance is involved.
+    if abs(after - before) <= 3.5 * by_chance and abs(after - before) < 1:
         return None
     what: What
     if not new[0]:
@@ -62,7 +64,7 @@ def _share(path: str, new: tuple[int, int], old: tuple[int, int], of: str) -> Sh
     return Shift(what, path, f"{before:.1%}", f"{after:.1%} {of}", events)
 
 
-def _values(path: str, new: FieldCount, old: FieldCount) -> Iterator[Shift]:
+def _values(path: str, new: FieldCount, old: FieldCount, varies: Callable[[str], bool]) -> Iterator[Shift]:
     """Yield what differs in the values of a field that both have."""
     kinds, usual = _kinds(new.types), _kinds(old.types)
     strange = {kind: count for kind, count in kinds.items() if kind not in usual}
@@ -74,6 +76,8 @@ def _values(path: str, new: FieldCount, old: FieldCount) -> Iterator[Shift]:
         yield Shift("changed type", path, _shares(usual), _shares(kinds), sum(strange.values()))
     elif moved := [shift.events for shift in known if shift is not None]:
         yield Shift("changed type", path, _shares(usual), _shares(kinds), max(moved))
+    elif _lose_decimals(new.types, old.types):
+        yield Shift("changed type", path, "number", "integer", new.present)
     empty = _share(path, (new.nulls, sum(new.types.values())), (old.nulls, sum(old.types.values())), "null or empty")
     if empty is not None:
         yield empty._replace(what="moved")
@@ -85,8 +89,16 @@ def _values(path: str, new: FieldCount, old: FieldCount) -> Iterator[Shift]:
         and _is_beyond(new.numbers, old.numbers, before)
     ):
         yield Shift("moved", path, f"median {before:g}", f"{middle:g}", new.present)
-    elif distinct_count(old.distinct) >= 10 and new.present >= 100 and distinct_count(new.distinct) == 1:
+    elif (
+        distinct_count(new.distinct) == 1 and new.present >= _MANY and distinct_count(old.distinct) > 1 and varies(path)
+    ):
         yield Shift("moved", path, f"{distinct_count(old.distinct):,} distinct values", "one value", new.present)
+
+
+def _lose_decimals(new: Mapping[str, int], old: Mapping[str, int]) -> bool:
+    """Return whether numbers had decimals, and none of as many has now."""
+    now, before = (of.get("number", 0) + of.get("integer", 0) for of in (new, old))
+    return not new.get("number") and _share("", (0, now), (old.get("number", 0), before), "") is not None
 
 
 def _kinds(types: Mapping[str, int]) -> dict[str, int]:
@@ -108,9 +120,9 @@ def _shares(kinds: Mapping[str, int]) -> str:
 def _is_beyond(new: Mapping[int, int], old: Mapping[int, int], before: float) -> bool:
     """Whether more numbers are on one side of the median before than chance explains."""
     total = sum(new.values())
-    larger = share_above(new, before)
+    larger, earlier = share_above(new, before), share_above(old, before)  # not half, if many are equal
     by_chance = 0.5 * sqrt(1 / total + 1 / sum(old.values()))
-    return abs(larger - 0.5) > 3.5 * by_chance
+    return abs(larger - earlier) > 3.5 * by_chance
 
 
 def _far(middle: float, before: float) -> bool:

@@ -32,7 +32,8 @@ def text(profile: Profile) -> str:
 def _lines(profile: Profile) -> Iterator[str]:
     yield head(profile)
     if profile.changes is not None:
-        yield "  compared with the baseline:" if profile.changes else "  nothing changed since the baseline"
+        what = "compared with the baseline" if profile.changes else "nothing changed since the baseline"
+        yield f"  {what} ({profile.basis}){':' * bool(profile.changes)}"
         yield from (f"    {line}" for line in change_lines(profile.changes))
     yield from (f"  {line}" for line in _attention(profile)[:_MOST_NEEDS])
     if len(_attention(profile)) > _MOST_NEEDS:
@@ -143,7 +144,7 @@ def whole_page(profile: Profile) -> str:
 
 def _blocks(profile: Profile) -> Iterator[Html]:
     if profile.changes:
-        yield change_table(profile.changes, "what changed since the baseline")
+        yield change_table(profile.changes, f"what changed since the baseline ({profile.basis})")
     reasons = [need for what in _URGENT for need in profile.needs if need.what == what]
     if reasons:
         head = ["destination", "", "event", "events", "field", "why", "decided by"]

@@ -53,9 +53,10 @@ def profile(
     baseline = read_history(against) if against is not None else None
     counted = read_history(events, workspace, columns=columns)
     changes = None if baseline is None else counted.changes(baseline)
+    basis = "" if baseline is None else counted.basis(baseline)
     if history is not None:
         counted.write(history)
-    return replace(_profile(events, workspace, begin, columns), changes=changes)
+    return replace(_profile(events, workspace, begin, columns), changes=changes, basis=basis)
 
 
 def read_history(

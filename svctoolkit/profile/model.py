@@ -35,7 +35,8 @@ class Profile(Displayed, PageOut, ArrowOut):
     """The shapes of events by type and name, most frequent first, and what the destinations of a workspace need.
 
     `rejects` are records that are not events (the first thousand, and all of `unread`; `rejected` counts all). Types
-    seen first after `since` are new. `changes` are those since a baseline; None without one.
+    seen first after `since` are new. `changes` are those since a baseline; None without one. `basis` says how numbers
+    of events were compared with it.
     """
 
     shapes: Sequence[Shape]
@@ -44,6 +45,7 @@ class Profile(Displayed, PageOut, ArrowOut):
     rejected: int = 0
     since: datetime | None = None
     changes: Sequence[Change] | None = None
+    basis: str = ""
 
     @property
     def unread(self) -> list[Reject]:
@@ -130,4 +132,8 @@ class Profile(Displayed, PageOut, ArrowOut):
                 for shape in self.shapes
             ],
             "needs": [{name: getattr(need, name) for name in _NEEDS} for need in self.needs],
-        } | ({} if self.changes is None else {"changes": [change.to_dict() for change in self.changes]})
+        } | (
+            {}
+            if self.changes is None
+            else {"changes": [change.to_dict() for change in self.changes], "basis": self.basis}
+        )

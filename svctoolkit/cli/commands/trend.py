@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._inputs import report_rejects
+from svctoolkit.cli._inputs import ConditionText, report_met, report_rejects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,14 +29,26 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--app", default="", metavar="VERSION", help="only events of this app version")
     parser.add_argument("--destination", default="", metavar="ID", help="only events that went to this destination")
     parser.add_argument(
+        "--fail-on",
+        action=ConditionText,
+        default="",
+        metavar="CONDITIONS",
+        help="exit with code 1 if a condition about the last week holds, such as 'vanished>0'. Words: vanished, "
+        "changed_type, halved, appeared, doubled, moved, changed (all of them)",
+    )
+    parser.add_argument(
         "--format", choices=("text", "html", "json"), default="text", help="output format (default: %(default)s)"
     )
 
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _terminal
+    from svctoolkit.conditions import Words, parse
+    from svctoolkit.history.change import WORDS, numbers_of
     from svctoolkit.profile import read_history
 
+    words = Words(WORDS, example="vanished>0")
+    parse(args.fail_on, words)  # invalid conditions are reported before anything is read
     rejects: list[Reject] = []
     everything = read_history(args.file, rejects=rejects)
     history = everything.only(args.event, args.channel, args.app, args.destination)
@@ -50,7 +62,12 @@ def _run(args: argparse.Namespace) -> int:
     if not history.events:
         _terminal.err(_terminal.plain("; ".join(_unknown(everything, args)) or "no events of this kind in the history"))
         return Exit.NOTHING
-    return Exit.OK
+    if not args.fail_on:
+        return Exit.OK
+    if not history.basis():
+        _terminal.err(f"{args.fail_on}: the history has too few days to compare the last week with days before it")
+        return Exit.FAILED
+    return Exit.FAILED if report_met(args.fail_on, words, numbers_of(history.changes())) else Exit.OK
 
 
 def _unknown(history: History, args: argparse.Namespace) -> Iterator[str]:

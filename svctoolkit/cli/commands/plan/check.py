@@ -7,10 +7,13 @@ from time import perf_counter
 
 from svctoolkit.cli import _reports, _terminal
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.cli._inputs import report_rejects
+from svctoolkit.cli._inputs import ConditionText, report_met, report_rejects
 from svctoolkit.cli.commands.plan import _inputs
+from svctoolkit.conditions import Words, parse
 from svctoolkit.plans.survey import Survey
 from svctoolkit.replay.records.record import Reject
+
+_WORDS = ("violations", "dropped", "unchecked", "rejected", "never_sent")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +22,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("result")
     how.add_argument(
         "--max-violations", type=int, default=0, metavar="N", help="accept up to N events with violations (default: 0)"
+    )
+    how.add_argument(
+        "--fail-on",
+        action=ConditionText,
+        default="",
+        metavar="CONDITIONS",
+        help="exit with code 1 if a condition holds, such as 'never-sent>0'. Words: violations (events with any), "
+        "dropped, unchecked, rejected, never_sent (planned events)",
     )
     how.add_argument(
         "--report",
@@ -30,6 +41,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    words = Words(_WORDS, example="never-sent>0")
+    parse(args.fail_on, words)  # invalid conditions are reported before anything is read
     plan, settings = _inputs.plan_of(args)
     survey, rejects, started = Survey(plan, settings), list[Reject](), perf_counter()
     for place, event in _inputs.events(args.events, rejects):
@@ -46,6 +59,15 @@ def _run(args: argparse.Namespace) -> int:
         return Exit.FAILED
     if damaged:
         return Exit.USAGE
+    numbers = {
+        "violations": survey.violated,
+        "dropped": survey.dropped,
+        "unchecked": sum(survey.unchecked.values()),
+        "rejected": len(rejects),
+        "never_sent": len(survey.absent),
+    }
+    if report_met(args.fail_on, words, numbers):
+        return Exit.FAILED
     if not survey.checked:
         return Exit.NOTHING
     return Exit.FAILED if rejects else Exit.OK
@@ -65,11 +87,13 @@ command = Command(
     description="""
         Check every event as RudderStack would, and report the violations of each event name: the number of events,
         the line of the first one, the line of the violated rule, and for unplanned events the nearest planned name.
-        Reports are those of `svctoolkit run`. The exit code is 1 if more than --max-violations events have violations.
+        Reports are those of `svctoolkit run`. The exit code is 1 if more than --max-violations events have violations,
+        or if a condition of --fail-on holds.
     """,
     examples=(
         "svctoolkit plan check events.ndjson --plan tracking",
         "svctoolkit plan check events.ndjson --source web --report junit=plan.xml",
+        "svctoolkit plan check e2e.ndjson --plan tracking --fail-on never-sent",
         "svctoolkit plan check july/ --plan protocols.json --format segment --max-violations 10",
     ),
     add_arguments=_add_arguments,
