@@ -92,7 +92,7 @@ MAY_IMPORT = {
     "project": (
         "policies errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner"
     ),
-    "apply": "errors secrets rudder_cli plans destinations pipeline workspace",
+    "apply": "errors events secrets rudder_cli plans destinations pipeline workspace",
     "mutation": (
         "expect accepted git "
         "errors secrets display events yamlfile plans destinations transformations workspace pipeline runner project"
@@ -160,7 +160,7 @@ ROOMS = {
     ),
     "sources": "_request _memory _webhook _values _dates _times _define _message _gateway _examples *",
     "runner": "steps suite coverage planes attempts report record _display run over_http",
-    "apply": "change resources plans remarks compare",
+    "apply": "change resources plans remarks compare own",
     "cli": (
         "_command _terminal _progress _parser _completion _extras _main _inputs _exports _revision _log "
         "_reports _result _run_record _violations _watching _site _rules _webhooks _source_types _verification "

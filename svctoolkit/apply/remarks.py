@@ -169,6 +169,11 @@ class Review:
             )
         return f"{reason}; to stop an event, drop it in a transformation" if detail.after else reason
 
+    def idle(self, id_: str, detail: Detail) -> str:
+        """Return why a setting of a destination has no effect; empty if it may have one, or if nothing is sent."""
+        sources = self._sources(id_)
+        return self._without_effect(detail, self.after.destinations[id_], sources) if sources else ""
+
     def _unused(self, detail: Detail, name: str, destination: Destination, sources: list[Source]) -> str:
         if destination.enabled and sources:
             return ""

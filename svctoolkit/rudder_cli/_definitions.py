@@ -84,6 +84,12 @@ class Definition:
         """The source types in the order of the definition."""
         return [*self.modes]
 
+    @property
+    def required(self) -> frozenset[str]:
+        """The keys that every destination of the type has."""
+        keys = [setting.key for setting in self.settings if setting.key]
+        return frozenset(key.path for key in keys if any(check[0] == "required" for check in key.checks))
+
     def tree(self) -> Mapping[str, Json]:
         """Return the keys of `config` as a tree: a `Key`, or an object of them."""
         return _tree(self)

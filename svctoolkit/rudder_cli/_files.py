@@ -77,6 +77,11 @@ class SpecFile:
         return self.version in OLD_VERSIONS
 
     @property
+    def foreign(self) -> bool:
+        """Whether the file is no resource at all, such as a CI workflow: rudder-cli stops at it, and nothing else."""
+        return _DECLARES.search(self.text.encode("utf-8", "replace")) is None
+
+    @property
     def spec(self) -> dict[str, Json]:
         """The object `spec`."""
         spec = self.data.get("spec")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path as FilePath
 from typing import Final
 
@@ -27,6 +29,8 @@ from svctoolkit.rudder_cli._files import SpecFile, is_spec, project_files, read_
 from svctoolkit.rudder_cli._findings import Finding
 from svctoolkit.rudder_cli._shapes import duplicates, unknown_key
 
+_MOST_SEARCHED: Final = 2000  # files, before a folder counts as something else
+_SKIPPED: Final = ("node_modules", "__pycache__", "venv")
 _Check = Callable[[SpecFile, Release], list[Finding]]
 _CHECKS: Final[Mapping[str, _Check]] = {
     "destination": _destinations.check,
@@ -74,14 +78,16 @@ class Destination:
 class RudderProject:
     """A project of rudder-cli.
 
-    `findings` are what `rudder-cli validate` reports, in order of file and line; `notes` are ours: what is kept but
-    not used, and what rudder-cli ignores. `release` is the release whose rules were applied.
+    `findings` are what `rudder-cli validate` reports, in order of file and line; `hidden` are those that it reports
+    once the others are fixed. `notes` are ours: what is kept but not used, and what rudder-cli ignores.
+    `release` is the release whose rules were applied.
     """
 
     folder: FilePath
     release: Release
     files: list[SpecFile] = field(default_factory=list, repr=False)
     findings: list[Finding] = field(default_factory=list)
+    hidden: list[Finding] = field(default_factory=list)
     notes: list[Finding] = field(default_factory=list)
 
     def of_kind(self, *kinds: str) -> list[SpecFile]:
@@ -146,7 +152,14 @@ def is_project(path: FilePath) -> bool:
     """Whether a folder, or one file, is a project of rudder-cli: a file of it declares a version of the format."""
     if path.is_file():
         return path.name.endswith((".yaml", ".yml")) and is_spec(path)
-    return path.is_dir() and any(is_spec(file) for file in project_files(path))
+    return path.is_dir() and any(map(is_spec, islice(_visible_files(path), _MOST_SEARCHED)))
+
+
+def _visible_files(folder: FilePath) -> Iterator[FilePath]:
+    """Yield the YAML files of a folder, without those of hidden folders and of packages."""
+    for here, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        yield from (FilePath(here, name) for name in sorted(names) if name.endswith((".yaml", ".yml")))
 
 
 def read_project(
@@ -180,7 +193,28 @@ def read_project(
         project.release = release_of(project.files)
     project.notes = sorted(_notes(project), key=_place)
     project.findings = sorted(unknown or _stages(project, parsed), key=_place)
+    if any(finding.severity == "error" for finding in project.findings):
+        project.hidden = sorted(_hidden(project, parsed), key=_place)
     return project
+
+
+def _hidden(project: RudderProject, parsed: list[Finding]) -> list[Finding]:
+    """Return what the files without errors of their own will show once the others are fixed.
+
+    What is only missing because its file has an error is left out.
+    """
+    shown = {(f.rule, f.file, f.path) for f in project.findings}
+    broken = {f.file for f in [*parsed, *project.findings] if f.severity == "error"}
+    good = [file for file in project.files if file.document is not None and file.name not in broken]
+    own = [f for file in good for f in _of_file(file, project.release)]
+    good = [file for file in good if file.name not in {f.file for f in own}]
+    rest = RudderProject(project.folder, project.release, good)
+    declared = _catalog.Declared(good)
+    later = [*own, *_metadata.over_all_files(good), *_load_faults(good), *_graph_faults(rest, declared)]
+    later += _semantic(rest, declared)
+    if broken:
+        later = [f for f in later if "not found" not in f.message]
+    return [f for f in later if (f.rule, f.file, f.path) not in shown]
 
 
 def _place(finding: Finding) -> tuple[str, int, int, str]:
@@ -303,6 +337,9 @@ def _unique_names(
 
 def _notes(project: RudderProject) -> Iterator[Finding]:
     """Yield what is kept but not used, and what rudder-cli ignores."""
+    if project.folder.is_file():
+        message = "one file is the whole project: `rudder-cli apply` removes everything else that it manages"
+        yield Finding("", "note", project.folder.name, "", 1, 1, message)
     for file in project.files:
         if file.more:
             message = "rudder-cli reads only the first document of a file: it ignores this one"

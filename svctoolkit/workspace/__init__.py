@@ -72,6 +72,7 @@ __all__ = [
     "WarehouseSettings",
     "Workspace",
     "announce",
+    "check_project",
     "code_file",
     "config_names",
     "config_secrets",
@@ -95,6 +96,15 @@ __all__ = [
     "save_env",
     "schema",
 ]
+
+
+def check_project(folder: Path) -> RudderProject:
+    """Return a rudder-cli project with what `rudder-cli validate` reports, whether or not its variables have values."""
+    import os
+
+    from svctoolkit import rudder_cli
+
+    return rudder_cli.read_project(folder, rudder_cli.given_variables(os.environ), placeholders=True)
 
 
 def project_at(path: Path) -> Path | None:

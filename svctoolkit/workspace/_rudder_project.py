@@ -83,7 +83,8 @@ def load_project(
         for suffix in ("yaml", "yml"):
             inputs.listing(base, f"**/*.{suffix}")
     errors = [finding for finding in project.findings if finding.severity == "error"]
-    fatal = [f for f in errors if strict or f.rule in _FATAL or f.path == "/spec"]
+    foreign = {file.name for file in project.files if file.foreign}
+    fatal = [f for f in errors if strict or ((f.rule in _FATAL or f.path == "/spec") and f.file not in foreign)]
     if fatal:
         raise InvalidWorkspace([problem_of(finding, base) for finding in fatal])
     builder = _Builder(project, kind(base.resolve().name), {**_prefixed(values), **environ})

@@ -6,7 +6,7 @@ import argparse
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.cli import _parser
 from svctoolkit.cli._command import Command, Exit
@@ -17,7 +17,19 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="workspace file (default: workspace.yaml)")
+    parser.add_argument(
+        "file",
+        nargs="?",
+        metavar="FILE",
+        help="workspace file, or folder of a rudder-cli project (default: workspace.yaml)",
+    )
+    parser.add_argument(
+        "--events",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="recorded events (JSON lines) for a rudder-cli project: its code runs on them, and consents are compared",
+    )
     parser.add_argument(
         "--env", metavar="NAME", help="use this environment of the workspace (default: SVC_ENV, if set)"
     )
@@ -30,6 +42,8 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.workspace import Workspace
 
     file = _revision.file_of(args.file or "workspace.yaml")
+    if file is not None and _is_project(file):
+        return _check_project(file, args)
     if file is None:
         where = args.file or "workspace.yaml"
         raise UsageError(f"{where}: no such file" + ("" if args.file else "; give a workspace FILE"))
@@ -68,6 +82,88 @@ def _run(args: argparse.Namespace) -> int:
     if not notes and not problems:
         _terminal.out("\nno notes")
     return Exit.FAILED if problems or (notes and args.strict) else Exit.OK
+
+
+def _is_project(path: Path) -> bool:
+    from svctoolkit.workspace import project_at
+
+    return project_at(path) is not None
+
+
+def _check_project(folder: Path, args: argparse.Namespace) -> int:
+    """Print what `rudder-cli validate` reports, and then what only we know."""
+    from svctoolkit.cli import _terminal
+    from svctoolkit.workspace import Workspace
+
+    lines, errors = _validated(folder)
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            workspace: Workspace | None = Workspace.load(folder, environment=args.env)
+        except ConfigError as error:
+            if not errors:
+                raise
+            workspace, lines = None, [*lines, "", f"cannot be used here until this is fixed: {error.problems[0]}"]
+    if workspace is not None and workspace.project is not None:
+        lines = [f"{folder}: {_contents(workspace)}", *_states(workspace), *lines]
+        notes = _own_notes(workspace, args, _above(folder))
+    lines += [f"note: {item.message}" for item in caught if not isinstance(item.message, WorkspaceWarning)]
+        notes = [*notes, *(f"{_above(folder)}{note}" for note in workspace.project.notes)]
+    if notes:
+        lines += ["", f"{_terminal.quantity(len(notes), 'note')} (rudder-cli does not report these):"]
+        lines += [f"  {note}" for note in notes]
+    for line in lines:
+        _terminal.out(_terminal.plain(line))
+    return Exit.FAILED if errors or (notes and args.strict) else Exit.OK
+
+
+def _above(folder: Path) -> str:
+    """What precedes the path of a file in a project: nothing in the current folder."""
+    base = folder if folder.is_dir() else folder.parent
+    return "" if base == Path() else f"{base}/"
+
+
+def _validated(folder: Path) -> tuple[list[str], int]:
+    """The findings of rudder-cli, with those that it reports later, and the number of errors."""
+    from svctoolkit.cli._terminal import quantity
+    from svctoolkit.workspace import check_project
+
+    project = check_project(folder)
+    errors = [finding for finding in project.findings if finding.severity == "error"]
+    others = len(project.findings) - len(errors)
+    above = _above(folder)
+    release = "0.24" if project.release == "0.24" else "0.25 to 1.0"
+    lines = [
+        f"rudder-cli validate (rules of {release}): {quantity(len(errors), 'error')}, {quantity(others, 'warning')}",
+        *(f"  {above}{finding}" for finding in project.findings),
+    ]
+    if project.hidden:
+        lines += ["  then, once these are fixed:", *(f"  {above}{finding}" for finding in project.hidden)]
+    return lines, len(errors)
+
+
+def _own_notes(workspace: Workspace, args: argparse.Namespace, above: str) -> list[str]:
+    """What rudder-cli cannot see. `above` precedes the paths of files."""
+    from svctoolkit.apply import own
+
+    found = [_inputs_event(line) for name in args.events for line in Path(name).read_text("utf-8").splitlines() if line]
+    return [
+        *(f"{above}{line}" for line in own.idle_settings(workspace)),
+        *own.failing_code(workspace, found),
+        *own.unknown_consents(workspace, found),
+        *_unused(workspace),
+        *own.unused(workspace),
+    ]
+
+
+def _inputs_event(line: str) -> dict[str, Any]:
+    from svctoolkit.cli import _inputs
+
+    value = _inputs.parse_json(line, "--events")
+    if not isinstance(value, dict):
+        raise UsageError("--events: each line must be an event, a JSON object")
+    return value
 
 
 def _contents(workspace: Workspace) -> str:
@@ -137,8 +233,17 @@ command = Command(
         notes: unknown destination types and configuration variables, settings that do not fit, and unused items. Other
         commands mention notes in one line. Entries of `known` in the workspace file accept unknown types and variables:
         known: [GA4.sendUserId].
+
+        For a rudder-cli project, first what `rudder-cli validate` reports (rules, severities, places), offline and
+        without a token, then what it cannot see: settings without effect, transformations that fail on samples,
+        consents that no event has, files at which it stops, and documents that it ignores.
     """,
-    examples=("svctoolkit check", "svctoolkit check shop/workspace.yaml --strict", "svctoolkit check --env production"),
+    examples=(
+        "svctoolkit check",
+        "svctoolkit check shop/workspace.yaml --strict",
+        "svctoolkit check --env production",
+        "svctoolkit check rudder/ --events events.ndjson",
+    ),
     add_arguments=_add_arguments,
     run=_run,
     runs_code=True,
