@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit.cli import main
-from tests.rudder_cli.bakery import BRAZE, LINKS, SHOP, TIDY, write
+from tests.rudder_cli.bakery import BRAZE, LINKS, SHOP, TIDY, TOOLS, write
 
 
 def checked(capsys: pytest.CaptureFixture[str], folder: Path, *options: str) -> tuple[int, str]:

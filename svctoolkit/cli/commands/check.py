@@ -107,9 +107,9 @@ def _check_project(folder: Path, args: argparse.Namespace) -> int:
             workspace, lines = None, [*lines, "", f"cannot be used here until this is fixed: {error.problems[0]}"]
     if workspace is not None and workspace.project is not None:
         lines = [f"{folder}: {_contents(workspace)}", *_states(workspace), *lines]
-        notes = _own_notes(workspace, args, _above(folder))
+        above = _above(folder)
+        notes = [*_own_notes(workspace, args, above), *(f"{above}{note}" for note in workspace.project.notes)]
     lines += [f"note: {item.message}" for item in caught if not isinstance(item.message, WorkspaceWarning)]
-        notes = [*notes, *(f"{_above(folder)}{note}" for note in workspace.project.notes)]
     if notes:
         lines += ["", f"{_terminal.quantity(len(notes), 'note')} (rudder-cli does not report these):"]
         lines += [f"  {note}" for note in notes]
