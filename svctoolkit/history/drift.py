@@ -139,8 +139,8 @@ def _shifted(after: Sequence[Cell], before: Sequence[Cell]) -> Iterator[Change]:
     now, then = _span(after), _span(before)
     if now is not None and then is not None and (then[0] - now[1]).days >= _FAR_BACK:
         events = sum(cell.events for cell in after)
-        spans = (str(first) if first == last else f"{first} to {last}" for first, last in (then, now))
-        yield Change("moved", "all events", "", *(f"days {span}" for span in spans), events)
+        earlier, later = (str(first) if first == last else f"{first} to {last}" for first, last in (then, now))
+        yield Change("moved", "all events", "", f"days {earlier}", f"days {later}", events)
 
 
 def _by_name(cells: Iterable[Cell]) -> dict[str, _Side]:

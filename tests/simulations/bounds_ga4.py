@@ -36,6 +36,7 @@ CASES = {
     "ga4.params.count": Case(ga4(**numbered(26)), ga4(**numbered(25))),
     "ga4.param.value": Case(ga4(a="x" * 101), ga4(a="x" * 100)),
     "ga4.param.value.page": Case(ga4(page_title="x" * 301), ga4(page_title="x" * 300, page_location="x" * 1000)),
+    "ga4.currency": Case(ga4(currency="SOME_INVALID_CURRENCY_CODE", value=5), ga4(currency="EUR", value=5)),
     "ga4.past": Case(
         ga4(body_timestamp_micros=(SECONDS - 259_201) * 1_000_000),
         ga4(body_timestamp_micros=(SECONDS - 259_200) * 1_000_000),
