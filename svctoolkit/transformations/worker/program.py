@@ -101,7 +101,9 @@ class LibraryFinder:
         self._libraries = libraries
 
     def find_spec(self, fullname: str, _path: object, _target: object = None) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self) if fullname in self._libraries else None
+        if fullname not in self._libraries:
+            return None
+        return ModuleSpec(fullname, self)  # type: ignore[arg-type]  # a loader by its methods
 
     def create_module(self, _spec: ModuleSpec) -> None:
         """Leave it to Python to create the module."""
