@@ -77,7 +77,7 @@ PROMISES: dict[str, str | tuple[str, ...]] = {
     "Each call runs the module": "test_transformations_sandbox.py::test_state_lasts_for_one_call",
     "Code with anything else gets a process": ONE_REALM,
     "On systems without `fork`": "test_transformations_sandbox.py::test_the_slow_fallback_also_starts_fresh",
-    "On Linux and macOS, a process has one": WARM + "::test_each_workspace_gets_a_fork_of_one_template",
+    "On Linux and macOS (untested), a process has one": WARM + "::test_each_workspace_gets_a_fork_of_one_template",
     "Each sandbox is a fork": WARM + "::test_each_workspace_gets_a_fork_of_one_template",
     "A fork first closes": (
         WARM + "::test_a_worker_has_no_descriptor_of_the_template",

@@ -17,7 +17,7 @@ import pytest
 
 from svctoolkit import transformations
 from svctoolkit.cli import main
-from svctoolkit.transformations import Limits, Output, Pool, _template, template_problem
+from svctoolkit.transformations import Limits, Output, Pool, _launch, _template, template_problem
 
 if not sys.platform.startswith("linux"):
     pytest.skip("reads /proc", allow_module_level=True)
@@ -351,3 +351,43 @@ def test_doctor_says_that_sandboxes_start_slowly(
         text = "a transformation runs; each sandbox is a new process instead of a fork of a warm one: no room"
         assert f"– {language} code {text}" in said
     transformations._pool.close()
+
+
+FIRST_CALL = f"""
+import sys
+from svctoolkit import transformations
+assert transformations.load({SAME["javascript"]!r}, "javascript").run([{{}}], [{{}}])[0].error is None
+print(*sys.modules)
+"""
+#: modules that take longer to import than they are worth before the first call
+SLOW_HERE = {"concurrent.futures", "ctypes", "hashlib", "logging", "pathlib", "tempfile", "urllib.parse"}
+SLOW_THERE = {"asyncio", "importlib.resources", "inspect", "logging", "pathlib", "platform", "threading", "typing"}
+
+
+def test_the_first_call_imports_little_and_its_bytecode_is_kept(tmp_path: Path) -> None:
+    """The process keeps what the worker has compiled, as it keeps its own, and nothing if it may not."""
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environ["PYTHONPYCACHEPREFIX"] = str(tmp_path / "cache")
+    run_it = [sys.executable, "-c", FIRST_CALL]
+    forbidden = environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    loaded = subprocess.run(run_it, env=forbidden, capture_output=True, text=True, check=True).stdout.split()
+    assert set(loaded) & SLOW_HERE == set()
+    assert not (tmp_path / "cache").exists()
+
+    subprocess.run(run_it, env=environ, capture_output=True, check=True)
+    assert [file.name for file in (tmp_path / "cache").rglob("worker/stateless_javascript*.pyc")]
+
+
+def test_the_template_of_javascript_imports_little() -> None:
+    """What it needs, and not what the Python layers of its packages need."""
+    folder = Path(transformations.__file__).with_name("worker")
+    engine, packages = _launch.package_folders("javascript")
+    code = f"""
+import sys
+sys.path.insert(0, {str(folder)!r})
+import lock, process, template
+process._engine({{"language": "javascript", "engine": {engine!r}, "packages": {packages!r}}})
+print(*sys.modules)
+"""
+    loaded = subprocess.run([sys.executable, "-I", "-S", "-B", "-c", code], capture_output=True, text=True, check=True)
+    assert set(loaded.stdout.split()) & SLOW_THERE == set()
