@@ -219,11 +219,17 @@ def arrows(file: Path) -> set[str]:
     return {module_of(n.removeprefix("svctoolkit.")) for n in names if n.startswith("svctoolkit.")} - {""}
 
 
-def test_the_top_level_has_four_folders() -> None:
+def test_the_top_level_has_five_folders() -> None:
     """Nothing that a test or an example wrote is left beside them."""
     found = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith((".", "__"))}
 
-    assert {name for name in found if not name.endswith(".egg-info")} == {"notebooks", "suites", "svctoolkit", "tests"}
+    assert {name for name in found if not name.endswith(".egg-info")} == {
+        "findings",
+        "notebooks",
+        "suites",
+        "svctoolkit",
+        "tests",
+    }
 
 
 def test_imports_point_down() -> None:
