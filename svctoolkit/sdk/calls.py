@@ -199,15 +199,18 @@ class Calls:
         self._runtime.do(lambda engine: engine.recorder.opt_out(flag, scoped), opt_out=flag)
 
     def put_anonymous_id(self, id: str) -> None:
-        """Use this anonymous ID instead of the device's."""
+        """Use this anonymous ID instead of the device's. While opted out: after `opt_out(False)`."""
         self._put("putAnonymousId", "anonymous_id", "id", id)
 
     def put_advertising_id(self, id: str) -> None:
-        """Set the advertising ID (`context.device.advertisingId`). May be called before `initialize`."""
+        """Set the advertising ID (`context.device.advertisingId`). May be called before `initialize`.
+
+        While opted out: after `opt_out(False)`.
+        """
         self._put("putAdvertisingId", "advertising_id", "id", id)
 
     def put_device_token(self, token: str) -> None:
-        """Set the push token (`context.device.token`)."""
+        """Set the push token (`context.device.token`). While opted out: after `opt_out(False)`."""
         self._put("putDeviceToken", "device_token", "token", token)
 
     optOut = opt_out  # noqa: N815 - the specified names

@@ -49,7 +49,7 @@ class ServiceClient(Displayed, Calls):
     | setting | default | |
     |---|---|---|
     | profile | "device" | "server": for many users and processes; no lifecycle events, shorter back-off, see below |
-    | logLevel | NONE | how much is logged to the standard logger `svctoolkit.sdk`; VERBOSE is level 5 |
+    | logLevel | NONE | how much is logged to the standard logger `svctoolkit.sdk`; no other switch is needed |
     | dataPlaneUrl | SVCTOOLKIT_DATA_PLANE_URL, else http://127.0.0.1:8091 | where events go |
     | controlPlaneUrl | the data plane's | where the source configuration is fetched |
     | flushQueueSize | 30; server: 100 | events in one request, 1 to 100 |
@@ -74,7 +74,7 @@ class ServiceClient(Displayed, Calls):
     | exitTimeout | 5 s; server: 2 s | how long the end of the process may take; events that remain stay in the queue |
     | maxAge | None | seconds (or a timedelta) after which waiting and parked events are dropped |
     | consent(query) | None | asked when an event is recorded, see `ConsentQuery`; anything but True drops it |
-    | adopt | () | old write keys, whose waiting events and identity this client takes over |
+    | adopt | () | old write keys, whose waiting events and user this client takes over |
     | before_send(event) | None | changes an event before it is stored, or drops it by returning None |
     | on_error(error) | None | receives each error as a `ToolkitError`; called without locks, mostly in the worker |
     | on_drop(event, reason) | None | receives every event that is dropped |

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -244,6 +247,34 @@ def test_arguments_are_copied(make, gateway: Gateway):
     assert two["context"]["traits"]["c"] == 2
 
 
+@pytest.mark.parametrize("early", [True, False])
+def test_ids_that_are_put_while_opted_out_are_used_after_consent(
+    gateway: Gateway, tmp_path: Path, early: bool, caplog: pytest.LogCaptureFixture
+):
+    """Consent banners need this order: start opted out, register the token, ask. Nothing is stored before consent."""
+    settings = {"data_plane_url": gateway.url, "data_directory": tmp_path, "track_lifecycle_events": False}
+    with ServiceClient(**settings) as before:
+        before.initialize(KEY)
+        before.opt_out(True)
+    client = ServiceClient(**settings, log_level="INFO")
+    if not early:
+        client.initialize(KEY)
+    client.putAdvertisingId("ad")
+    client.putDeviceToken("push-4711")
+    client.putAnonymousId("anon")
+    if early:
+        client.initialize(KEY)
+    assert b"push-4711" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    client.optOut(False)
+    client.track("one")
+    client.shutdown()
+
+    (event,) = gateway.events
+    device = event["context"]["device"]
+    assert (event["anonymousId"], device["token"], device["advertisingId"]) == ("anon", "push-4711", "ad")
+    assert "device_token is kept in memory, and used after opt_out(False)" in caplog.messages
+
+
 def test_opt_out_is_stored(make, gateway: Gateway):
     """After optOut(True) nothing is recorded, by later clients either; stored events are still sent; reset keeps it."""
     first = make()
@@ -405,6 +436,66 @@ def test_log_levels_decide_what_is_logged(make, gateway: Gateway, caplog: pytest
     assert "secret" not in caplog.text
 
 
+@pytest.mark.parametrize("level", ["DEBUG", "VERBOSE"])
+def test_the_log_level_is_the_only_switch(gateway: Gateway, tmp_path: Path, level: str, capfd, fresh_logging):
+    """DEBUG and VERBOSE show more than WARN in a program that has not configured logging, or only `basicConfig()`."""
+    lines = {}
+    for shown in ("WARN", level):
+        for configured in (False, True):
+            with fresh_logging(configured):
+                client = ServiceClient(data_plane_url=gateway.url, data_directory=tmp_path, log_level=shown)
+                client.initialize(KEY)
+                client.opt_out(True)
+                client.put_device_token("token")
+                client.opt_out(False)
+                client.track("one")
+                assert client.flush(60)
+                client.shutdown()
+            lines[shown, configured] = capfd.readouterr().err.splitlines()
+
+    for configured in (False, True):
+        assert lines["WARN", configured] == []
+        assert any("device_token is kept in memory" in line for line in lines[level, configured])
+    # uvicorn, if an earlier test has imported it, names level 5 TRACE
+    names = ("VERBOSE:svctoolkit.sdk:track stored", "TRACE:svctoolkit.sdk:track stored")
+    is_verbose = any(line.startswith(names) for line in lines[level, True])
+    assert is_verbose == (level == "VERBOSE")
+
+
+def test_a_level_that_the_program_has_set_wins(gateway: Gateway, tmp_path: Path, capfd, fresh_logging):
+    """`getLogger("svctoolkit").setLevel(...)` is the program's decision about every client."""
+    with fresh_logging(True):
+        logging.getLogger("svctoolkit").setLevel(logging.WARNING)
+        with ServiceClient(data_plane_url=gateway.url, data_directory=tmp_path, log_level="VERBOSE") as client:
+            client.initialize(KEY)
+            client.track("one")
+
+    assert capfd.readouterr().err == ""
+
+
+@pytest.fixture
+def fresh_logging():
+    """A context in which logging is as in a new program: no handlers, or those of `basicConfig()`."""
+
+    @contextmanager
+    def fresh(configured: bool) -> Iterator[None]:
+        root, names = logging.getLogger(), ("svctoolkit", "svctoolkit.sdk")
+        before, levels = root.handlers[:], {name: logging.getLogger(name).level for name in names}
+        root.handlers.clear()
+        for name in names:
+            logging.getLogger(name).setLevel(logging.NOTSET)
+        if configured:
+            logging.basicConfig()
+        try:
+            yield
+        finally:
+            root.handlers[:] = before
+            for name, level in levels.items():
+                logging.getLogger(name).setLevel(level)
+
+    return fresh
+
+
 # Settings
 
 
@@ -437,7 +528,9 @@ def test_the_defaults_are_those_of_the_specification(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({"flushQueSize": 1}, "the client has no setting 'flushQueSize'. Did you mean 'flushQueueSize' or"),
+        ({"flushQueSize": 1}, "the client has no setting 'flushQueSize'. Did you mean 'flushQueueSize'?"),
+        ({"LogLevel": 1}, "the client has no setting 'LogLevel'. Did you mean 'logLevel'?"),
+        ({"log_levl": 1}, "the client has no setting 'log_levl'. Did you mean 'log_level'?"),
         ({"flushQueueSize": 0}, "flushQueueSize: must be a whole number from 1 to 100; got 0"),
         ({"flushQueueSize": True}, "must be a whole number from 1 to 100; got true"),
         ({"sleepTimeout": "10"}, 'must be a whole number from 1 to 86400; got "10"'),
@@ -513,6 +606,7 @@ class IdentityMachine(RuleBasedStateMachine):
         self.plane = _Plane()
         self.user, self.traits, self.external, self.out = "", {}, {}, False
         self.advert = self.token = ""
+        self.held_back: dict[str, str] = {}
         self.client = self._started()
         self.client.track("probe")
         self.anonymous = self.plane.events[-1]["context"]["device"]["id"]
@@ -550,25 +644,35 @@ class IdentityMachine(RuleBasedStateMachine):
     def opt_out(self, flag: bool) -> None:
         self.client.opt_out(flag)
         self.out = flag
+        if not flag:
+            vars(self).update(self.held_back)
+            self.held_back = {}
 
     @rule(id=st.sampled_from(["anon-1", "anon-2"]))
     def put_anonymous_id(self, id: str) -> None:
         self.client.put_anonymous_id(id)
-        self.anonymous = self.anonymous if self.out else id
+        self._put("anonymous", id)
 
     @rule(id=st.sampled_from(["t1", "t2"]))
     def put_device_token(self, id: str) -> None:
         self.client.put_device_token(id)
-        self.token = self.token if self.out else id
+        self._put("token", id)
 
     @rule(id=st.sampled_from(["ad1", "ad2"]))
     def put_advertising_id(self, id: str) -> None:
         self.client.put_advertising_id(id)
-        self.advert = self.advert if self.out else id
+        self._put("advert", id)
+
+    def _put(self, member: str, id: str) -> None:
+        if self.out:
+            self.held_back[member] = id
+        else:
+            setattr(self, member, id)
 
     @rule()
     def restart(self) -> None:
         self.client.shutdown()
+        self.held_back = {}
         self.client = self._started()
 
     @invariant()

@@ -1,9 +1,10 @@
-"""Events, identity and opt-out belong to a write key and a program; no client sends for another."""
+"""Events and user belong to a write key, device and opt-out to the data directory; no client sends for another."""
 
 from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.sdk import ServiceClient
+from svctoolkit.sdk.queue.location import FILE, fingerprint
 
 from .gateway import KEY, Gateway
 
@@ -99,18 +101,139 @@ def test_adopt_accepts_only_a_list_of_keys():
     assert "SECRET_KEY" not in str(caught.value)
 
 
-def test_identity_and_opt_out_belong_to_the_key(make, gateway: Gateway):
-    """Two keys in one directory have different users, and an opt-out of one does not silence the other."""
+def test_the_user_belongs_to_the_key(make, gateway: Gateway):
+    """Two keys in one directory have different users."""
     gateway.keys.add("OTHER")
     one = make()
     one.identify("alice", {"email": "alice@example.com"})
-    one.opt_out(True)
     other = make("OTHER")
     other.track("two")
     assert other.flush()
 
     assert [event.get("userId") for event in gateway.events if event["event"] == "two"] == [None]
     assert "alice" not in json.dumps(gateway.events[-1])
+
+
+def test_the_device_belongs_to_the_directory(make, gateway: Gateway):
+    """Device ID, anonymous ID, push token, advertising ID and the release survive a change of the write key."""
+    gateway.keys.add("OTHER")
+    settings = {"track_lifecycle_events": True, "application_name": "shop"}
+    old = make(**settings, application_version="1")
+    old.put_anonymous_id("anon")
+    old.put_device_token("token")
+    old.put_advertising_id("ad")
+    old.track("old")
+    assert old.flush()
+    old.shutdown()
+    new = make("OTHER", **settings, application_version="2")
+    new.track("new")
+    assert new.flush()
+
+    assert gateway.names[-3:] == ["Application Updated", "Application Opened", "new"]
+    assert "Application Installed" not in gateway.names[3:]
+    before, after = (_device(gateway, name) for name in ("old", "new"))
+    assert after == before
+    assert (after["anonymousId"], after["token"], after["advertisingId"]) == ("anon", "token", "ad")
+
+
+def test_a_client_does_not_undo_what_another_key_has_stored(make, gateway: Gateway):
+    """Storing its own user leaves the device as the other client has set it."""
+    gateway.keys.add("OTHER")
+    one, other = make(), make("OTHER")
+    other.put_device_token("token of other")
+    one.identify("alice")
+    for client in (one, other):
+        client.shutdown()
+    last = make()
+    last.track("last")
+    assert last.flush()
+
+    assert _device(gateway, "last")["token"] == "token of other"
+
+
+def test_an_opt_out_holds_for_every_key(make, gateway: Gateway, caplog):
+    """It belongs to the person: whoever opted out is not tracked under another key, and the log says so once."""
+    gateway.keys.add("OTHER")
+    make().opt_out(True)
+    assert not caplog.messages
+    for _ in range(2):
+        other = make("OTHER", track_lifecycle_events=True)
+        other.track("two")
+        assert other.flush()
+        other.shutdown()
+
+    assert gateway.names == []
+    (text,) = caplog.messages
+    assert text.startswith("tracking is off: this installation has opted out (data in ")
+    assert "another write key" in text
+    assert "KEY" not in text.replace("write key", "")
+    make("OTHER").opt_out(False)
+    back = make()
+    back.track("with consent")
+    assert back.flush()
+    assert gateway.names == ["with consent"]
+
+
+def test_a_live_client_with_another_key_follows_an_opt_out(make, gateway: Gateway):
+    """The worker of a running client sees it within a tick."""
+    gateway.keys.add("OTHER")
+    one, other = make(), make("OTHER")
+    one.opt_out(True)
+    assert other.flush()  # a tick
+    other.track("two")
+    assert other.flush()
+
+    assert gateway.names == []
+    assert other.stats().dropped == {"opted out": 1}
+
+
+@pytest.mark.parametrize("key", ["OLD", "NEW"])
+def test_stores_of_earlier_versions_are_migrated(make, gateway: Gateway, tmp_path: Path, key: str):
+    """They kept everything for each key. The key's own values come first, else those of the key that ran last."""
+    gateway.keys = {"OLD", "NEW"}
+    _store_as_before(make, tmp_path, {"OLDER": "device-0", "OLD": "device-1"})
+    client = make(key, track_lifecycle_events=True, application_version="2")
+    client.track("after")
+    assert client.flush()
+
+    assert gateway.names == ["Application Updated", "Application Opened", "after"]
+    device = _device(gateway, "after")
+    assert (device["id"], device["token"], device["anonymousId"]) == ("device-1", "T-device-1", "A-device-1")
+    assert gateway.events[-1].get("userId") == ("u-device-1" if key == "OLD" else None)
+
+
+@pytest.mark.parametrize("key", ["OLD", "OLDER", "NEW"])
+def test_an_opt_out_of_an_earlier_version_holds_for_every_key(make, gateway: Gateway, tmp_path: Path, key: str, caplog):
+    """Also if only one of several keys has it."""
+    gateway.keys = {"OLD", "OLDER", "NEW"}
+    _store_as_before(make, tmp_path, {"OLDER": "device-0", "OLD": "device-1"}, opted_out="OLDER")
+    client = make(key, track_lifecycle_events=True)
+    client.track("after")
+    assert client.flush()
+
+    assert gateway.names == []
+    assert bool(caplog.messages) == (key != "OLDER")
+
+
+def _device(gateway: Gateway, name: str) -> dict[str, str]:
+    (event,) = [event for event in gateway.events if event.get("event") == name]
+    return {**event["context"]["device"], "anonymousId": event["anonymousId"]}
+
+
+def _store_as_before(make, tmp_path: Path, devices: dict[str, str], opted_out: str = "") -> None:
+    """Make a data directory in which version 0.1.0 of November 2026 has stored the state of some keys."""
+    make().shutdown()
+    with sqlite3.connect(tmp_path / "data" / FILE) as connection:
+        connection.execute("DELETE FROM state")
+        for key, device in devices.items():
+            identity = {"anonymousId": f"A-{device}", "userId": f"u-{device}", "deviceToken": f"T-{device}"}
+            values = {"device_id": device, "identity": json.dumps(identity)}
+            values["release"] = json.dumps({"version": "1", "build": ""})
+            if key == opted_out:
+                values["opt_out"] = "true"
+            for name, value in values.items():
+                connection.execute("INSERT INTO state VALUES(?,?)", (f"{fingerprint(key)} {name}", value))
+    connection.close()
 
 
 PROGRAM = """

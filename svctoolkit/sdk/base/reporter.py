@@ -21,7 +21,16 @@ DROPPED = "dropped: "
 #: Topics whose first error is logged at every level. Some contain names of fields, which never end.
 _MOST_TOPICS = 1000
 #: Levels of the standard library's `logging`.
-_STANDARD = {LogLevel.ERROR: 40, LogLevel.WARN: 30, LogLevel.INFO: 20, LogLevel.DEBUG: 10, LogLevel.VERBOSE: 5}
+_WARNING, _VERBOSE = 30, 5
+_STANDARD = {
+    LogLevel.ERROR: 40,
+    LogLevel.WARN: _WARNING,
+    LogLevel.INFO: 20,
+    LogLevel.DEBUG: 10,
+    LogLevel.VERBOSE: _VERBOSE,
+}
+#: The levels that clients have given the logger, to tell them from a level that the program has set.
+_LEVELS_OF_CLIENTS: set[int] = set()
 
 
 def _logger() -> logging.Logger:
@@ -32,11 +41,41 @@ def _logger() -> logging.Logger:
 
 def _log(level: LogLevel, text: str, *values: object) -> None:
     try:
-        _logger().log(_STANDARD[level], text, *values)
+        logger, number = _logger(), _STANDARD[level]
+        logger.log(number, text, *values)
+        if number < _WARNING and logger.isEnabledFor(number) and not logger.hasHandlers():
+            _log_to_stderr(logger, number, text, values)
     except BaseException as error:
         # A handler or a filter of the application: it must break neither the application's call nor our threads.
         if not is_survivable(error):
             raise
+
+
+def _log_to_stderr(logger: logging.Logger, number: int, text: str, values: tuple[object, ...]) -> None:
+    """Log like Python does with warnings if the program has not configured logging: without it, only those show."""
+    import logging
+
+    if logging.lastResort is not None:
+        logging.lastResort.handle(logger.makeRecord(logger.name, number, "", 0, text, values, None))
+
+
+def _enable(level: LogLevel) -> None:
+    """Let the standard logger pass what a client's log level asks for, unless the program has set the logger's level.
+
+    Without this, the level of the root logger (WARNING) would hide everything below.
+    """
+    import logging
+
+    logger, number = _logger(), _STANDARD[level]
+    if number == _VERBOSE and logging.getLevelName(number) == f"Level {number}":
+        logging.addLevelName(number, "VERBOSE")
+    parent = logger.parent
+    while parent is not None and parent.level == logging.NOTSET:
+        parent = parent.parent
+    is_set_by_program = logger.level not in (logging.NOTSET, *_LEVELS_OF_CLIENTS) or parent is not logging.root
+    if not is_set_by_program and number < logger.getEffectiveLevel():
+        _LEVELS_OF_CLIENTS.add(number)
+        logger.setLevel(number)
 
 
 class _Counts(NamedTuple):
@@ -98,6 +137,8 @@ class Reporter:
 
     def use(self, settings: Settings) -> None:
         self._level, self._on_error, self._on_drop = settings.log_level, settings.on_error, settings.on_drop
+        if self._level > LogLevel.WARN:
+            _enable(self._level)
 
     @property
     def wants_bodies(self) -> bool:
@@ -116,6 +157,10 @@ class Reporter:
     def log(self, level: LogLevel, text: str, *values: object) -> None:
         if self._level >= level:
             _log(level, text, *values)
+
+    def notice(self, text: str) -> None:
+        """Log a warning at every log level: not an error, but something that the application must not miss."""
+        _log(LogLevel.WARN, "%s", text)
 
     def error(self, error: ToolkitError, level: LogLevel = LogLevel.ERROR, *, topic: str = "") -> None:
         """Report an error. The first error of a topic is logged at every log level, so that it is not missed."""

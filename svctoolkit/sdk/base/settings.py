@@ -247,7 +247,8 @@ def _by_python_name(mapping: Mapping[str, Any] | None, problems: list[Problem]) 
     for spelling, value in mapping.items():
         name = _SPELLINGS.get(spelling)
         if name is None:
-            hint = did_you_mean(str(spelling), _SPELLINGS)
+            specified = [known if "_" in str(spelling) else _camel(known) for known in Settings._fields]
+            hint = did_you_mean(str(spelling), specified)
             problems.append(Problem(f"the client has no setting {spelling!r}.{hint}"))
         elif name in values_by_name and values_by_name[name] != value:
             problems.append(Problem(f"{_camel(name)} is given twice, with different values"))

@@ -103,22 +103,25 @@ class Identity:
         return {**ids, **self.traits, **ids}
 
     def to_json(self) -> str:
-        return json.dumps(
-            {
-                "anonymousId": self.anonymous_id,
-                "userId": self.user_id,
-                "traits": self.traits,
-                "externalIds": self.external_ids,
-                "advertisingId": self.advertising_id,
-                "deviceToken": self.device_token,
-            }
-        )
+        user = {"userId": self.user_id, "traits": self.traits, "externalIds": self.external_ids}
+        return json.dumps({**user, **self._device()})
+
+    def device_json(self) -> str:
+        """Return the IDs that belong to the device, whoever its user is."""
+        return json.dumps(self._device())
+
+    def _device(self) -> dict[str, str]:
+        return {
+            "anonymousId": self.anonymous_id,
+            "advertisingId": self.advertising_id,
+            "deviceToken": self.device_token,
+        }
 
 
-def stored_identity(text: str | None, device_id: str) -> Identity:
-    """Return the stored identity, or a new one with the device's ID."""
+def stored_identity(text: str | None, device: str | None, device_id: str) -> Identity:
+    """Return the stored identity with the IDs of its `device`, or a new one with the device's ID."""
     try:
-        stored = json.loads(text or "{}")
+        stored = {**json.loads(text or "{}"), **json.loads(device or "{}")}
         return Identity(
             str(stored.get("anonymousId") or device_id),
             str(stored.get("userId") or ""),

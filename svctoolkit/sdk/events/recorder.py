@@ -31,16 +31,23 @@ class Recorder:
         self, queue: Queue, settings: Settings, options: Options, reporter: Reporter, on_reset: Callable[[], None]
     ) -> None:
         self._queue, self._settings, self._reporter, self._on_reset = queue, settings, reporter, on_reset
-        self._states = queue.states
-        # Several processes may start at once: the first one decides.
+        self._states, self._installation = queue.states, queue.installation
         self._is_server = settings.profile == "server"
+        self._installation.migrate()
+        # Several processes may start at once: the first one decides.
         if self._is_server:
             device_id = _application_id(queue.source, settings.application_name)
             self.identity = Identity(device_id, visitor={})
         else:
-            device_id = self._states.write_once("device_id", settings.new_id())
-            self.identity = stored_identity(self._states.read("identity"), device_id)
-        self.opted_out = self._states.read("opt_out") == "true"
+            device_id = self._installation.write_once("device_id", settings.new_id())
+            device = self._installation.read("device")
+            self.identity = stored_identity(self._states.read("identity"), device, device_id)
+        self._device_saved = self.identity.device_json()
+        self.opted_out = self._installation.is_opted_out()
+        if self.opted_out:
+            self._report_opt_out()
+        #: what `put` was called with while tracking was off
+        self._held_back: dict[str, str] = {}
         self._session = Session(self._states.read("session"), settings.clock)
         self._session_saved = self._session.last
         self._unsaved = self._opt_out_unsaved = False
@@ -133,7 +140,7 @@ class Recorder:
 
     def record_launch(self) -> None:
         """Record the events of the application's start. Its version is stored even if lifecycle events are disabled."""
-        before = self._states.exchange("release", lifecycle.release(self._settings))
+        before = self._installation.exchange("release", lifecycle.release(self._settings))
         if self._settings.track_lifecycle_events:
             for name, properties in lifecycle.launch_events(self._settings, before):
                 self.record_lifecycle(name, properties)
@@ -159,10 +166,13 @@ class Recorder:
             self.reset(None)
 
     def put(self, member: str, value: str, scoped: Identity | None) -> None:
-        """Set `anonymous_id`, `advertising_id` or `device_token`. Does nothing while tracking is off."""
-        identity = scoped or copy(self.identity)
-        if self.opted_out or identity.opted_out:
+        """Set `anonymous_id`, `advertising_id` or `device_token`; while the installation is opted out, after that."""
+        if self.opted_out and scoped is None:
+            # A consent banner is answered after the application has registered its push token.
+            self._held_back[member] = value
+            self._reporter.log(LogLevel.INFO, "%s is kept in memory, and used after opt_out(False)", member)
             return
+        identity = scoped or copy(self.identity)
         setattr(identity, member, value)
         if scoped is None:
             self.identity = identity
@@ -173,8 +183,8 @@ class Recorder:
         if scoped is not None:
             scoped.opted_out = flag
             return
-        self.opted_out = flag
-        self._opt_out_unsaved = not self._states.write("opt_out", "true" if flag else "false")
+        self._set_opted_out(flag)
+        self._opt_out_unsaved = not self._installation.opt_out(flag)
 
     def synchronize(self, changed: bool) -> None:
         """Store what could not be written before, and the time of the session's last event.
@@ -186,7 +196,7 @@ class Recorder:
         if self._opt_out_unsaved:
             self.opt_out(self.opted_out, None)
         elif changed:
-            self.opted_out = self._states.read("opt_out") == "true"
+            self._set_opted_out(self._installation.is_opted_out())
         self.save_session()
 
     def save_session(self) -> None:
@@ -194,10 +204,35 @@ class Recorder:
             self._session_saved = self._session.last
             self._states.write("session", self._session.to_json())
 
+    def _set_opted_out(self, flag: bool) -> None:
+        self.opted_out = flag
+        if not flag:
+            held_back, self._held_back = self._held_back, {}
+            for member, value in held_back.items():
+                self.put(member, value, None)
+
+    def _report_opt_out(self) -> None:
+        """Log that tracking is off; at every log level if another write key was used when the user opted out."""
+        where = self._queue.directory or "memory"
+        text = f"tracking is off: this installation has opted out (data in {where}). opt_out(False) switches it on"
+        if self._installation.is_opt_out_of_this_source():
+            self._reporter.log(LogLevel.INFO, "%s", text)
+        else:
+            self._reporter.notice(f"{text}. The user opted out while another write key was in use")
+            self._installation.opt_out(True)
+
     def _save_identity(self, identity: Identity, *, own: bool) -> None:
         self._context.forget(identity)
-        if own and not self._is_server:
-            self._unsaved = not self._states.write("identity", self.identity.to_json())
+        if not own or self._is_server:
+            return
+        self._unsaved = not self._states.write("identity", self.identity.to_json())
+        # Only what this client has changed: a client with another write key may have stored other IDs.
+        device = self.identity.device_json()
+        if device != self._device_saved:
+            if self._installation.write("device", device):
+                self._device_saved = device
+            else:
+                self._unsaved = True
 
     def _identity_after(self, call: Call, identity: Identity) -> tuple[Identity, str]:
         """Return the identity after the call, and for an alias the previous ID. Does not change `identity` itself."""

@@ -31,7 +31,7 @@ def drain(path: str, write_key: str, url: str, timeout: float, show: Callable[[i
     source = fingerprint(write_key)
     queue = Queue(database, reporter, source=source, origin=new_id(), limit=_MOST_EVENTS, clock=chosen.clock)
     queue.refresh(open_file=True)
-    anonymous_id = queue.states.read("device_id") or ""
+    anonymous_id = queue.installation.read("device_id") or queue.states.read("device_id") or ""
     dispatcher = Dispatcher(
         queue,
         transport,

@@ -17,7 +17,7 @@ class Sources:
         self._access, self._states, self._source = access, states, source
 
     def adopt(self, sources: Iterable[str], *, origin: str = "") -> None:
-        """Take over the events of other sources, and the identity stored with them.
+        """Take over the events of other sources, and the user stored with them.
 
         With `origin`, only the events that the client of this name recorded.
         """

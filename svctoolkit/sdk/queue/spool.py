@@ -20,7 +20,7 @@ from svctoolkit.sdk.queue.journal import IS_SUPPORTED, Entry
 from svctoolkit.sdk.queue.journals import Journals
 from svctoolkit.sdk.queue.memory import LIMIT, Memory, MemoryEvent
 from svctoolkit.sdk.queue.sources import Sources
-from svctoolkit.sdk.queue.states import States
+from svctoolkit.sdk.queue.states import Installation, States
 from svctoolkit.sdk.queue.undeleted import Undeleted
 
 
@@ -50,6 +50,7 @@ class Spool:
         self._database, self._reporter, self._limit, self._clock = database, reporter, limit, clock
         self._access = Access(database, reporter, self._count_loss)
         self.states = States(self._access, source)
+        self.installation = Installation(self._access, source)
         self.sources = Sources(self._access, self.states, source)
         self._memory = Memory()
         self._flights = Flights()
