@@ -3,7 +3,7 @@
 ToolkitError                   catch this to catch everything below
 ├── ConfigError                invalid input of the user; `problems` lists everything wrong, with positions
 │   ├── UnknownName            no such destination, type, command, matcher...; also a KeyError
-│   ├── InvalidConfig          a destination's configuration does not fit its type
+│   ├── InvalidConfig          a destination's configuration does not fit its type; also a RequestError
 │   ├── InvalidWorkspace       a workspace file or object
 │   │   └── WorkspaceWarning   a problem that does not affect the rest of a workspace: a warning; raised with `strict`
 │   │       └── WorkspaceNotes what is unknown in a workspace, or does not fit: one line per command
@@ -14,7 +14,7 @@ ToolkitError                   catch this to catch everything below
 │   ├── StoreError             a data plane's store cannot be read or written
 │   └── UsageError             the command line
 ├── EventError                 this event failed; a run continues with the next one
-│   ├── InvalidMessageType     `type` is missing, not a string, or not one of the six
+│   ├── InvalidMessageType     `type` is missing, not a string, or not one of the six; also a RequestError
 │   ├── InvalidWebhook         a webhook source or the gateway rejects a webhook; `status` goes to its sender
 │   └── MappingError           the mapping rejects the event; `refusal` is the reason, as data
 │       ├── UnsupportedEvent   the destination does not accept events of this type
@@ -29,11 +29,14 @@ ToolkitError                   catch this to catch everything below
 ├── DeliveryError              a request could not be sent or answered; `code` names the cause
 │   └── Forbidden              the network policy refused the address
 ├── StillWaiting               a condition was not met in time; the text says what is still pending
-├── RequestError               the Test API rejected a request; `status` and `body` are its response
+├── RequestError               the Test API rejects a request, here or over HTTP; `status` and `body` are its response
+│   ├── UnknownId              no such destination or source; also an UnknownName
+│   ├── InvalidMessageType     see above
+│   ├── InvalidConfig          see above
+│   └── Unsupported            the type exists, but cannot be tested (streams, object stores, warehouses...)
+│       └── CannotDelete       the destination type has no way to delete users; also an AttributeError
 ├── InvalidCall                a call of the client SDK got an invalid argument; also a ValueError
-├── StorageError               the client SDK cannot write its queue to disk
-└── Unsupported                the type exists, but cannot be tested (streams, object stores, warehouses...)
-    └── CannotDelete           the destination type has no way to delete users; also an AttributeError
+└── StorageError               the client SDK cannot write its queue to disk
 """
 
 from __future__ import annotations
@@ -70,6 +73,7 @@ class ToolkitError(Exception):
 
 
 _MOST_NAMES = 5  # of variables in a warning
+_MESSAGE_TYPE_ERRORS = ("message type missing or invalid", "message type is unsupported")
 
 
 class Problem(NamedTuple):
@@ -127,7 +131,37 @@ class UnknownName(ConfigError, KeyError):
         super().__init__(f"unknown {kind} {name!r}.{hint or did_you_mean(name, known)}", where=where)
 
 
-class InvalidConfig(ConfigError):
+class RequestError(ToolkitError):
+    """The Test API rejects a request, in this process or over HTTP.
+
+    `status` is the HTTP status, `body` the JSON body of the response.
+    """
+
+    status: int = 400
+    _body: Mapping[str, Json] | None = None
+
+    def __init__(self, status: int, body: Mapping[str, Json]) -> None:
+        self.status, self._body = status, body
+        super().__init__(str(body.get("message", body)))
+
+    @property
+    def body(self) -> Mapping[str, Json]:
+        return {"message": str(self)} if self._body is None else self._body
+
+
+class UnknownId(UnknownName, RequestError):
+    """No destination or source has this id or key. A note suggests the nearest ones."""
+
+    status = 404
+
+    def __init__(self, kind: str, name: str, known: Iterable[str] = ()) -> None:
+        self.kind, self.name = kind, name
+        ConfigError.__init__(self, f"{kind.capitalize()} with id {name} not found")
+        if hint := did_you_mean(name, known):
+            self.add_note(hint.strip())
+
+
+class InvalidConfig(ConfigError, RequestError):
     """A destination's configuration does not fit its type."""
 
 
@@ -207,8 +241,12 @@ class EventError(ToolkitError):
         self.field = field
 
 
-class InvalidMessageType(EventError):
+class InvalidMessageType(EventError, RequestError):
     """The event's `type` is rejected with the specified errors (specification, section Errors)."""
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        RequestError.__init__(self, 400, {"message": message})
+        self.field = field
 
 
 class InvalidWebhook(EventError):
@@ -310,14 +348,6 @@ class StillWaiting(ToolkitError):
     """A condition was not met in time; the text describes the current state."""
 
 
-class RequestError(ToolkitError):
-    """The Test API rejected a request: `status` is the HTTP status, `body` the JSON body of the response."""
-
-    def __init__(self, status: int, body: Mapping[str, Json]) -> None:
-        self.status, self.body = status, body
-        super().__init__(str(body.get("message", body)))
-
-
 class InvalidCall(ToolkitError, ValueError):
     """A call of the client SDK got an invalid argument. The text names the call and the argument."""
 
@@ -326,9 +356,39 @@ class StorageError(ToolkitError):
     """The client SDK's queue cannot be read or written (full disk, no permission, damaged file)."""
 
 
-class Unsupported(ToolkitError):
+class Unsupported(RequestError):
     """The destination type is known, but its test events cannot be run."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(400, {"message": message})
 
 
 class CannotDelete(Unsupported, AttributeError):
     """The destination type has no way to delete users."""
+
+
+def rejection(status: int, body: Mapping[str, Json], kind: str) -> RequestError:
+    """Return the error that a response of the Test API stands for.
+
+    It is of the class that the same fault has in this process: the server of this package names it as `kind`, other
+    servers do not, but the texts of the specification are known.
+    """
+    message = str(body.get("message", body))
+    if kind == "InvalidMessageType" or message in _MESSAGE_TYPE_ERRORS:
+        error: RequestError = InvalidMessageType(message, field="type")
+    elif kind == "UnknownId" and len(words := message.split(" with id ")) == 2:
+        error = UnknownId(words[0].lower(), words[1].removesuffix(" not found"))
+    elif kind == "InvalidConfig":
+        error = InvalidConfig(message)
+    elif kind == "Unsupported":
+        error = Unsupported(message)
+    else:
+        return RequestError(status, body)
+    error.status, error._body = status, body
+    return error
+
+
+def rejection_kind(error: RequestError) -> str:
+    """Return the `kind` for `rejection`; empty for a `RequestError` of no special class."""
+    kinds = (UnknownId, InvalidMessageType, InvalidConfig, Unsupported)
+    return next((kind.__name__ for kind in kinds if isinstance(error, kind)), "")

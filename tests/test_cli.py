@@ -199,8 +199,11 @@ def test_help_starts_fast(tmp_path: Path) -> None:
             ("test", "destination", "hook", "--sample", "trakc"),
             "unknown sample event 'trakc'. Did you mean 'track'",
         ),
-        (("test", "destination", "hoko", "--sample", "track"), "unknown destination 'hoko'. Did you mean 'hook'?"),
-        (("test", "source", "wbe", "--sample", "track"), "unknown source 'wbe'. Did you mean 'web'?"),
+        (
+            ("test", "destination", "hoko", "--sample", "track"),
+            "Destination with id hoko not found\nDid you mean 'hook'?",
+        ),
+        (("test", "source", "wbe", "--sample", "track"), "Source with id wbe not found\nDid you mean 'web'?"),
         (("test", "destination", "hook", "--sample", "track", "--stage", "user=off"), "unknown stage 'user'."),
         (("test", "destination", "hook", "--sample", "track", "--stage", "dest_transform"), "expected STAGE=on"),
         (

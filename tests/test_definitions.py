@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -19,12 +20,17 @@ from svctoolkit.errors import InvalidConfig, UnknownName, Unsupported
 from svctoolkit.secrets import Secret
 from tests.catalogue import examples
 
+ROOT = Path(__file__).parent.parent
+
 
 def test_all_types_are_defined() -> None:
     """239 types and those added since, each with its own name and display name."""
     everything = defs.all()
 
     assert len(everything) >= 239
+    pages = [ROOT / "README.md", *sorted((ROOT / "svctoolkit" / "docs").glob("*.md"))]
+    numbers = [n for page in pages for n in re.findall(r"(\d+) destination types", page.read_text(encoding="utf-8"))]
+    assert {*numbers} == {str(len(everything))}
     assert [d.name for d in everything] == defs.names() == sorted(defs.names())
     assert len({d.display_name for d in everything}) == len(everything)
     assert all(defs.get(name).name == name for name in defs.names())
@@ -235,7 +241,7 @@ def test_any_configuration_is_accepted_or_rejected(type: str, config: dict[str, 
 def test_types_without_http_are_unsupported() -> None:
     """The kinds in the Test API specification.
 
-    9 streams and queues, 5 object stores, a spreadsheet, a key-value store, a warehouse stream, and the 11 warehouses.
+    9 streams and queues, 5 object stores, a spreadsheet, a key-value store, a warehouse stream, and the 12 warehouses.
     """
     kinds = Counter(d.sent_by_server for d in defs.all() if d.sent_by_server)
 
@@ -245,7 +251,7 @@ def test_types_without_http_are_unsupported() -> None:
         "spreadsheet": 1,
         "key-value store": 1,
         "warehouse-streaming": 1,
-        "warehouse": 11,
+        "warehouse": 12,
     }
     for definition in defs.all():
         if definition.sent_by_server:

@@ -365,6 +365,8 @@ def test_any_payload_is_sent_or_a_delivery_error(
         ({"endpoint": ""}, "ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is not an HTTP request"),
         ({"endpoint": None}, "ERR_INVALID_PAYLOAD", "the payload has no endpoint, so it is not an HTTP request"),
         ({"endpoint": "hook.example/s3cr3t"}, "ERR_INVALID_URL", "'hook.example' must start with https:// or http://"),
+        ({"endpoint": "//x/s3cr3t"}, "ERR_INVALID_URL", "'//x' must start with https:// or http://"),
+        ({"endpoint": "/s3cr3t"}, "ERR_INVALID_URL", "'/' must start with https:// or http://"),
         ({"endpoint": "ftp://me:s3cr3t@files.example/s3cr3t"}, "ERR_INVALID_URL", "'ftp://files.example' is neither"),
         ({"endpoint": "https:///?s3cr3t"}, "ERR_INVALID_URL", "no valid host"),
         ({"endpoint": "https://a b/s3cr3t"}, "ERR_INVALID_URL", "'a b' is not a valid host"),

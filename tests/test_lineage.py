@@ -383,7 +383,7 @@ def test_lineage_continues_to_warehouse_columns() -> None:
     shop.destination("wh", "SNOWFLAKE", config=config, transformation="py")
     order = {**ORDER, "properties": {**ORDER["properties"], "size2": "L", "userId": "mine"}}
     lineage = Pipeline(shop).lineage("wh", order)
-    result = Pipeline(shop).test_destination("wh", order)
+    result = Pipeline(shop, exploring=True).test_destination("wh", order)
 
     assert lineage.sources("ORDER_COMPLETED.EVENT_TEXT") == ("event",)
     assert lineage.sources("ORDER_COMPLETED.TOTAL") == ("properties.revenue",)

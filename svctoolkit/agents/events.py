@@ -35,7 +35,8 @@ def run_event(
     Nothing is sent: a recorder, or the destination's simulated server, answers the requests.
     """
     only_one(destination=destination or None, source=source or None)
-    pipeline, added, stages = Pipeline(project.workspace()), complete(event), Stages(send_to_destination=True)
+    pipeline = Pipeline(project.workspace(), exploring=True)
+    added, stages = complete(event), Stages(send_to_destination=True)
     if source:
         results = [*pipeline.test_source(source, event, stages=stages, simulate=simulate)]
     else:
@@ -67,7 +68,7 @@ def find_failures(
     only_one(events=events, file=file)
     workspace, bad = project.workspace(), list[Problem]()
     given = events if file is None else [item.event for item in read_events(project.path(str(file)), bad)]
-    pipeline, keys = Pipeline(workspace), destinations or _testable(workspace)
+    pipeline, keys = Pipeline(workspace, exploring=True), destinations or _testable(workspace)
     results = []
     for number, event in enumerate((given or [])[:_MOST], 1):
         whole = {**event}

@@ -201,7 +201,7 @@ def _report_error(error: Exception, arguments: Sequence[str]) -> int:
         _terminal.err(f"internal error: {type(error).__name__}: {error} ({last}). This is a bug in svctoolkit.")
         _terminal.err("set SVCTOOLKIT_TRACEBACK=1 to see the traceback")
         return Exit.INTERNAL
-    _terminal.err(str(error))
+    _terminal.err("\n".join([str(error), *getattr(error, "__notes__", ())]))
     if isinstance(error, UsageError) or (isinstance(error, UnknownName) and error.kind == "command"):
         command = arguments[0] if arguments and arguments[0] in COMMANDS else ""
         _terminal.err(f"see svctoolkit {command} --help" if command else "see svctoolkit --help")

@@ -15,7 +15,7 @@ from svctoolkit.destinations import definitions
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import ConfigError, EventError
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Stages
+from svctoolkit.pipeline import Stages, check_config, check_flag
 from svctoolkit.results import DestinationResult, SourceResult
 from svctoolkit.secrets import Masker, Secret, reveal, secret_texts
 
@@ -33,7 +33,9 @@ class TestApiClient(Displayed):
     leave `email` empty) are sent in every request to that host, and to no other: redirects to other hosts are errors.
     `timeout` is in seconds, per response.
 
-    Calls raise `RequestError` if the server rejects them (`status` and `body` are its response), and `DeliveryError`
+    Calls raise `RequestError` if the server rejects them (`status` and `body` are its response): for a server of this
+    package, the same classes as those of `Pipeline` (`UnknownId`, `InvalidMessageType`, `InvalidConfig`,
+    `Unsupported`); for others, those that the specified texts show. They raise `DeliveryError`
     without a usable response: host unreachable (`ECONNREFUSED`, `ENOTFOUND`...), timeout (`ETIMEDOUT`), a redirect
     (`EREDIRECT`), a response that is not JSON or not of the documented shape (`EBADMSG`).
 
@@ -67,7 +69,7 @@ class TestApiClient(Displayed):
         destination: str,
         event: Mapping[str, Json],
         *,
-        stages: Stages | None = None,
+        stages: Stages | Mapping[str, bool] | None = None,
         config: Mapping[str, Json] | None = None,
         force: bool = False,
         run: str = "",
@@ -77,8 +79,8 @@ class TestApiClient(Displayed):
         `run` selects scripted answers on an svctoolkit server; RudderStack does not support runs. Nothing is sent to
         the destination unless `stages` includes sending. A disabled destination is a result with `error`.
         """
-        override = {} if config is None else {"destinationConfig": reveal(config)}
-        answer = self._test("testDestination", destination, event, stages or Stages(), force, override, run)
+        override = {} if config is None else {"destinationConfig": reveal(check_config(config))}
+        answer = self._test("testDestination", destination, event, stages, force, override, run)
         result = self._server.parse_answer(answer, lambda data: _shape.destination_result(data, event))
         self._mask(result, config or {})
         set_causes([result], answer.headers)
@@ -89,7 +91,7 @@ class TestApiClient(Displayed):
         source: str,
         event: Mapping[str, Json],
         *,
-        stages: Stages | None = None,
+        stages: Stages | Mapping[str, bool] | None = None,
         force: bool = False,
         run: str = "",
     ) -> SourceResult:
@@ -97,7 +99,7 @@ class TestApiClient(Displayed):
 
         A disabled source is a `RequestError` unless `force`.
         """
-        answer = self._test("testSource", source, event, stages or Stages(), force, {}, run)
+        answer = self._test("testSource", source, event, stages, force, {}, run)
         results = self._server.parse_answer(answer, lambda data: _shape.source_result(data, event))
         for result in results:
             self._mask(result, {})
@@ -131,14 +133,16 @@ class TestApiClient(Displayed):
         operation: str,
         id: str,
         event: Mapping[str, Any],
-        stages: Stages,
+        given: Stages | Mapping[str, bool] | None,
         force: bool,
         override: Mapping[str, Any],
         run: str,
     ) -> Any:
+        stages = Stages() if given is None else Stages.from_json(given)
         flags = {name: getattr(stages, name) for name in Stages.__slots__}
         body = _encode_credentials({"stage": flags, "message": event, **override})
-        path = f"/v0/{operation}/{_segment('id', id)}" + ("?force=true" if force else "")
+        query = "?force=true" if check_flag("force", force, "true or false") else ""
+        path = f"/v0/{operation}/{_segment('id', id)}{query}"
         return self._server.post(path, body, sends=stages.send_to_destination, run=run)
 
     def _mask(self, result: DestinationResult, config: Mapping[str, Any]) -> None:

@@ -13,9 +13,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from svctoolkit.client import _failures
-from svctoolkit.errors import ConfigError, DeliveryError, RequestError
+from svctoolkit.errors import ConfigError, DeliveryError, rejection
 from svctoolkit.events import MAX_DEPTH, too_deep
 from svctoolkit.json_types import Json
+from svctoolkit.results.cause_header import ERROR_HEADER
 from svctoolkit.retries import retry_after
 from svctoolkit.secrets import Masker, Secret
 
@@ -86,13 +87,12 @@ class Server:
                 if isinstance(data, dict)
                 else {"message": f"{answer.status} {answer.reason}: {self._message_in(answer)}"}
             )
-            raise RequestError(answer.status, self._masker.mask(body))
+            raise rejection(answer.status, self._masker.mask(body), answer.headers.get(ERROR_HEADER, ""))
         if not 200 <= answer.status < 300 or data is None:
             raise _failures.bad_answer(self.base_url, f"{answer.status} {answer.reason}, {self._message_in(answer)}")
         if isinstance(data, dict) and isinstance(data.get("message"), str) and "destinationId" not in data:
-            raise RequestError(
-                answer.status, self._masker.mask(data)
-            )  # the specification defines these bodies, but not their status
+            # the specification defines these bodies, but not their status
+            raise rejection(answer.status, self._masker.mask(data), answer.headers.get(ERROR_HEADER, ""))
         try:
             return shape(data)
         except ValueError as error:

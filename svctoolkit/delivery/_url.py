@@ -146,5 +146,6 @@ def _path(path: str) -> str:
 def _place_of(text: str) -> str:
     """Return scheme and host of text that is not a valid URL. The rest may contain secrets."""
     scheme, _, rest = text.rpartition("://") if "://" in text[:20] else ("", "", text)
-    place = re.split(r"[/\\?#]", rest, maxsplit=1)[0].rpartition("@")[2][:80]
-    return repr(f"{scheme}://{place}" if scheme else place)
+    slashes = "//" if rest.startswith("//") else ""  # as in `//host/path`
+    place = re.split(r"[/\\?#]", rest.removeprefix(slashes), maxsplit=1)[0].rpartition("@")[2][:80]
+    return repr(f"{scheme}://{place}" if scheme else f"{slashes}{place}" or text[:1])

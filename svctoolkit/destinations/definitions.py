@@ -37,6 +37,7 @@ __all__ = [
     "Definition",
     "Variable",
     "all",
+    "check_mapped",
     "check_supported",
     "check_variables",
     "find",
@@ -215,6 +216,12 @@ def check_supported(type: str) -> None:
     """
     if get(type).sent_by_server:
         raise Unsupported(f"{type} cannot be tested: {_reason_unsupported(type)}")
+
+
+def check_mapped(type: str) -> None:
+    """Check that events for this type can be mapped to requests. Raises `Unsupported`, `UnknownName`."""
+    if reason := reason_unmapped(type):
+        raise Unsupported(f"{type} cannot be tested: {reason}")
 
 
 def _reason_unsupported(type: str) -> str:

@@ -132,7 +132,7 @@ def _search(candidates: Any, shop: Workspace, key: str, losses_of: Any) -> Itera
 
 def _pipeline(shop: Workspace) -> Pipeline:
     """Return a pipeline whose clock has stopped shortly after the events."""
-    pipeline = Pipeline(shop)
+    pipeline = Pipeline(shop, exploring=True)
     pipeline.context = replace(pipeline.context, clock=lambda: _NOW)
     pipeline.simulated.clock = pipeline.context.clock
     return pipeline

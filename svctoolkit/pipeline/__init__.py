@@ -15,7 +15,7 @@ from svctoolkit.pipeline.outside import lookup_at, payload_of_lookup, server_of
 from svctoolkit.pipeline.route import Route, route
 from svctoolkit.pipeline.run import run, run_many
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated, read_request, state_run
-from svctoolkit.pipeline.stages.stages import Stages
+from svctoolkit.pipeline.stages.stages import Stages, check_config, check_flag
 from svctoolkit.pipeline.warehouses import Warehouses, check_runs
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ __all__ = [
     "Simulated",
     "Stages",
     "Warehouses",
+    "check_config",
+    "check_flag",
     "check_runs",
     "lookup_at",
     "pass_many",

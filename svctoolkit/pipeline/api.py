@@ -21,10 +21,11 @@ from svctoolkit.pipeline.rules import takes_type
 from svctoolkit.pipeline.run import run
 from svctoolkit.pipeline.runtime import Runtime
 from svctoolkit.pipeline.simulated import Simulated
-from svctoolkit.pipeline.stages.stages import Stages
+from svctoolkit.pipeline.stages.stages import Stages, check_config, check_flag
 from svctoolkit.pipeline.together import together
+from svctoolkit.pipeline.warehouses import check_runs
 from svctoolkit.results import DestinationResult, SharedDeliveries, SourceResult
-from svctoolkit.workspace import Destination, Source
+from svctoolkit.workspace import Destination, Source, by_id
 
 if TYPE_CHECKING:
     from svctoolkit.results.lineage import Lineage
@@ -39,8 +40,9 @@ class Pipeline(Runtime, Displayed):
     `context` gives mappings their clock, ids and look-ups; by default look-ups also go through the transport.
     `loopback` is false if other machines can request deliveries: live delivery then refuses private
     targets unless `workspace.delivery.allow` lists them. With `coverage`, `user_code.coverage()` returns which lines
-    of the user's code have run. Events for warehouse destinations are loaded, and `warehouse` returns their tables.
-    With `warehouses`, those are used, and as in RudderStack, warehouses cannot be tested. `simulated` has the
+    of the user's code have run. As in RudderStack's Test API, warehouses and types without a mapping cannot be tested.
+    With `exploring` they can: the tables of a warehouse are shown and loaded, `warehouse` returns them, and the user's
+    code runs for a type without a mapping. `warehouses` are those to load, by default its own. `simulated` has the
     simulated servers, by default its own, and `simulate` is the level of destinations that do not set one (see
     `svctoolkit.simulations`).
     """
@@ -54,7 +56,7 @@ class Pipeline(Runtime, Displayed):
         destination: str,
         event: Mapping[str, Json],
         *,
-        stages: Stages | None = None,
+        stages: Stages | Mapping[str, bool] | None = None,
         config: Mapping[str, Json] | None = None,
         force: bool = False,
         run: str = "",
@@ -66,40 +68,49 @@ class Pipeline(Runtime, Displayed):
         test, whatever the destination says: the stage `send_to_destination` gets the simulated server's answer, and by
         default also runs. `lost` of the result is what that server lost.
 
-        Raises `UnknownName`, `InvalidMessageType`, `InvalidConfig` or `Unsupported`, and `UsageError` if `simulate` has
-        no effect in the workspace's delivery mode; problems with the event itself are part of the result.
+        `stages` may also be the member `stage` of a request: `{"send_to_destination": True}`.
+
+        Raises `RequestError`, as `TestApiClient` does for the same fault: `UnknownId`, `InvalidMessageType`,
+        `InvalidConfig`, `Unsupported` (a type that cannot be tested, a warehouse, a type without a mapping), or itself
+        for an argument of the wrong type. Raises `UsageError` if `simulate` has no effect in the workspace's delivery
+        mode. Problems with the event itself are part of the result.
         """
-        item = self.workspace.destination(destination)
-        servers = self._servers(simulate)
+        item = by_id("destination", destination, self.workspace.destinations)
         is_record = isinstance(event, Mapping) and event.get("type") == RECORD and takes_type(RECORD, item)
-        return self._destination(
-            item, event if is_record else check(event), stages or _default(simulate), config, force, None, run, servers
-        )
+        if not is_record:
+            check(event)
+        chosen = _default(simulate) if stages is None else Stages.from_json(stages)
+        overrides = {} if config is None else check_config(config)
+        check_flag("force", force, "true or false")
+        servers = self._servers(simulate)
+        return self._destination(item, event, chosen, overrides, force, None, run, servers)
 
     def test_source(
         self,
         source: str,
         event: Mapping[str, Json],
         *,
-        stages: Stages | None = None,
+        stages: Stages | Mapping[str, bool] | None = None,
         force: bool = False,
         run: str = "",
         simulate: Level | None = None,
     ) -> SourceResult:
         """Verify every destination that is connected to one source, named by key or id.
 
-        Raises `UnknownName`, `InvalidMessageType`, or `RequestError` for a disabled source (without `force`) and for
-        one without destinations. If a destination cannot be tested, its own result has the reason. `simulate`: see
-        `test_destination`.
+        Raises `RequestError`, as `TestApiClient` does: `UnknownId`, `InvalidMessageType`, or itself for a disabled
+        source (without `force`), for one without destinations, and for an argument of the wrong type. If a destination
+        cannot be tested, its own result has the reason. `simulate`: see `test_destination`.
         """
-        item = self.workspace.source(source)
+        item = by_id("source", source, self.workspace.sources)
         check(event)
+        chosen = _default(simulate) if stages is None else Stages.from_json(stages)
+        check_flag("force", force, "true or false")
         if not item.enabled and not force:
             raise RequestError(400, {"message": f"Source with {item.id} is disabled"})
         connected = self.workspace.destinations_of(item)
         if not connected:
             raise RequestError(400, {"message": f"Source with id {item.id} is not connected to any destination"})
-        chosen, servers = stages or _default(simulate), self._servers(simulate)
+        servers = self._servers(simulate)
         return SourceResult([self._of_source(d, event, chosen, force, item, run, servers) for d in connected])
 
     def _servers(self, level: Level | None) -> Simulated:
@@ -140,7 +151,7 @@ class Pipeline(Runtime, Displayed):
         if not destination.enabled and not force:
             error = f"Destination with id {destination.id} is disabled"
             return DestinationResult(destination.id, destination.name, error=error)
-        self._check_runs(destination.type)
+        self._check_testable(destination.type, stages)
         to = self.route(destination, config)
         context, lookup = self.context_of(to), self.lookup_of(to, run_name, event, servers=servers)
         context = context if lookup is None else replace(context, lookup=lookup)
@@ -155,10 +166,19 @@ class Pipeline(Runtime, Displayed):
             *head,
             data,
             masker=to.masker,
-            unmapped=to.unmapped,
+            unmapped=to.unmapped if self.exploring else "",
             measure=lambda item: self._measure(item, to, source, servers),
             lost=tuple(lost),
         )
+
+    def _check_testable(self, type: str, stages: Stages) -> None:
+        """Raise `Unsupported` for a type that a test cannot run. The user's code alone needs no mapping."""
+        if self.exploring:
+            check_runs(type)
+            return
+        definitions.check_supported(type)
+        if stages.dest_transform or stages.send_to_destination:
+            definitions.check_mapped(type)
 
     def _measure(self, event: Mapping[str, Any], to: Route, source: Source | None, servers: Simulated) -> Lineage:
         from svctoolkit.pipeline.lineage import measure
@@ -219,7 +239,7 @@ class Pipeline(Runtime, Displayed):
         from svctoolkit.pipeline.lineage import measure_many
 
         item = self.workspace.destination(destination)
-        self._check_runs(item.type)
+        check_runs(item.type)
         servers = self.simulated.at(simulate)
         to, sent_by = self.route(item), None if source is None else self.workspace.source(source)
         if isinstance(event, Mapping):

@@ -128,13 +128,16 @@ class Routes:
 
     def route(self, destination: Destination) -> Route:
         """Return the route to a destination in the current workspace. Raises what `route` raises."""
-        state = self._state(destination, destination.config)
         entry = self._routes.get(destination.key)
-        if entry is not None and entry[0] == state:
-            return entry[1]
+        if entry is not None:
+            known_state, known = entry
+            if known.destination is destination and known_state == self._state(destination, destination.config):
+                return known
+        # A copy: a caller may change the configuration in place, and the same object would compare equal. Taken before
+        # the route is prepared: what another thread changes meanwhile makes the route stale, and is noticed.
+        state = self._state(destination, deepcopy(destination.config))
         fresh = route(self._workspace, destination, self._user_code)
-        # A copy: a caller may change the configuration in place, and the same object would compare equal.
-        self._routes[destination.key] = self._state(destination, deepcopy(destination.config)), fresh
+        self._routes[destination.key] = state, fresh
         return fresh
 
     def _state(self, destination: Destination, config: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -144,4 +147,4 @@ class Routes:
         code = self._user_code.source(transformation) if transformation else None
         kind = destination.type in CATALOGUE and CATALOGUE[destination.type]  # a notebook may redefine it
         of_workspace = (workspace.masker, workspace.warehouses, workspace.delivery.mode)
-        return kind, config, destination.transformation, code, id(destination), *of_workspace
+        return kind, config, destination.transformation, code, *of_workspace

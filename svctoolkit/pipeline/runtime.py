@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from svctoolkit.delivery import Recorder, Sender, Transport
 from svctoolkit.delivery.faults import FaultInjector
 from svctoolkit.delivery.faults.arrival import reach
-from svctoolkit.destinations import Context, Lookup, definitions
+from svctoolkit.destinations import Context, Lookup
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.outside import account_metadata, lookup_at, lookup_through, message_ids, transport_of
 from svctoolkit.pipeline.route import Route, Routes, route
 from svctoolkit.pipeline.simulated import HeldChanges, Simulated
-from svctoolkit.pipeline.warehouses import Warehouses, check_runs
+from svctoolkit.pipeline.warehouses import Warehouses
 from svctoolkit.workspace import Destination, UserCode, Workspace, config_secrets, require_trust
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class Runtime:
         warehouses: Warehouses | None = None,
         simulated: Simulated | None = None,
         simulate: Level | None = None,
+        exploring: bool = False,
     ) -> None:
         require_trust(workspace)
         self.workspace = workspace
@@ -56,7 +57,8 @@ class Runtime:
         self.context = given_context
         self.loopback = loopback
         self._routes = Routes(workspace, self.user_code)
-        self._is_service = warehouses is not None
+        #: whether tests also show what the Test API cannot test
+        self.exploring = exploring
         self.warehouses = warehouses or Warehouses(workspace, clock=self.context.clock)
         #: the simulated servers of its destinations
         self.simulated = simulated or Simulated(workspace, self.context.clock, level=simulate)
@@ -172,10 +174,6 @@ class Runtime:
         events = message_ids([event] if event else [])
         transport = self.transport() if route is None else self.transport_to(route, run, events, servers=servers)
         return Sender(transport, timeout=self.workspace.delivery.timeout)
-
-    def _check_runs(self, type: str) -> None:
-        """Raise `Unsupported` for a type that a test cannot run; the service itself cannot test warehouses."""
-        (definitions.check_supported if self._is_service else check_runs)(type)
 
 
 def _look_up(

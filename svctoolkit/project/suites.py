@@ -119,10 +119,7 @@ def _text(name: str, scenarios: list[dict[str, Any]], more: Mapping[str, Json] |
 
 
 def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[str, Any]]:
-    mapped = is_warehouse(destination.type) or (
-        destination.type in CATALOGUE and not definitions.is_recorded_only(destination.type)
-    )
-    by_server = definitions.is_recorded_only(destination.type) and not is_warehouse(destination.type)
+    mapped = destination.type in CATALOGUE and not definitions.is_recorded_only(destination.type)
     stages = ["user_transform"] if destination.transformation else []
     stages += ["dest_transform"] if mapped else []
     for type in accepted_types(destination) if stages else ():
@@ -133,8 +130,8 @@ def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[
                 continue
             if gives == "nothing":
                 expect = {"user_transform": {"error": _DROPPED}}
-        # the Test API refuses types whose events RudderStack's server delivers itself; their code can still be tested
-        through = {"transformation": destination.transformation} if by_server else {"destination": destination.key}
+        # the Test API refuses warehouses, streams and types without a mapping; their code can still be tested
+        through = {"destination": destination.key} if mapped else {"transformation": destination.transformation}
         yield {"name": f"{type} to {destination.key}", **through, "event": {"$use": type}, "expect": expect}
 
 

@@ -33,7 +33,7 @@ class DestinationResult(Displayed, ArrowOut, DestinationEntries):
     """The result for one destination: `data` has one entry per event, or `error` says why it is empty.
 
     `unmapped` says why an event without errors has no payloads: the toolkit has no mapping for this destination
-    type, so only the user transformation ran. It is an additional member in the JSON.
+    type, so only the user transformation ran. Only a `Pipeline` that is `exploring` has such results.
     """
 
     def to_dict(self) -> dict[str, Json]:
@@ -47,7 +47,6 @@ class DestinationResult(Displayed, ArrowOut, DestinationEntries):
             "destination": self.destination,
             "destinationName": self.destination_name,
             "data": data,
-            **({"unmapped": self.unmapped} if self.unmapped else {}),
         }
 
     def to_masked_dict(self) -> dict[str, Json]:
@@ -68,7 +67,7 @@ class DestinationResult(Displayed, ArrowOut, DestinationEntries):
         """Return the result from the JSON of a Test API. Raises `KeyError` or `TypeError` for other JSON."""
         entries = [EventResult.from_dict(entry, event) for entry in data.get("data") or ()]
         head = data["destinationId"], data["destinationName"], data.get("destination")
-        return cls(*head, entries, data.get("error"), unmapped=data.get("unmapped", ""))
+        return cls(*head, entries, data.get("error"))
 
     @property
     def ok(self) -> bool:

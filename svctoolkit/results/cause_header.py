@@ -16,6 +16,8 @@ from svctoolkit.results._entries import EventResult
 from svctoolkit.results._model import DestinationResult
 
 NAME = "svctoolkit-causes"
+#: Names the class of the error that a rejected request is: the body has only its text.
+ERROR_HEADER = "svctoolkit-error"
 _MAX_SIZE = 16_000  # bytes; proxies refuse longer headers
 
 

@@ -28,7 +28,7 @@ class SourceExplorer(controls.Explorer):
     """
 
     def __init__(self, workspace: Workspace, type: str = "webhook") -> None:
-        self._pipeline = Pipeline(workspace)
+        self._pipeline = Pipeline(workspace, exploring=True)
         self._painter = controls.Painter(self._paint, fail=self._fail, per_second=2.0)
         self._type = controls.choice("Source type", CATALOGUE.names(), CATALOGUE[type].name)
         self._sample = controls.choice("Webhook", [])

@@ -25,7 +25,7 @@ from svctoolkit.workspace._items import (
     file_secrets,
 )
 from svctoolkit.workspace._loaded import announce, on_load
-from svctoolkit.workspace._lookup import forward_key, forward_of, forwarded_source, is_forward_key
+from svctoolkit.workspace._lookup import by_id, forward_key, forward_of, forwarded_source, is_forward_key
 from svctoolkit.workspace._model import Workspace
 from svctoolkit.workspace._output import mask_output
 from svctoolkit.workspace._patience import Late, Patience
@@ -72,6 +72,7 @@ __all__ = [
     "WarehouseSettings",
     "Workspace",
     "announce",
+    "by_id",
     "check_project",
     "code_file",
     "config_names",

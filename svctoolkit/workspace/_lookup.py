@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from svctoolkit.errors import ConfigError, InvalidWorkspace, UnknownName
+from svctoolkit.errors import ConfigError, InvalidWorkspace, UnknownId, UnknownName
 from svctoolkit.workspace._items import Destination, Forward, Source, TrackingPlan, Transformation
 
 if TYPE_CHECKING:
@@ -25,6 +25,16 @@ def lookup(kind: str, key: str, items: Mapping[str, Item]) -> Item:
         if item.id == key:
             return item
     raise UnknownName(kind, key, [*items, *(i.id for i in items.values())])
+
+
+def by_id(kind: str, id: object, items: Mapping[str, Item]) -> Item:
+    """Return the item with this key or id, for a test. Raises `UnknownId`."""
+    for item in items.values():
+        if item.id == id:
+            return item
+    if isinstance(id, str) and id in items:
+        return items[id]
+    raise UnknownId(kind, str(id), [*items, *(item.id for item in items.values())])
 
 
 def by_key(kind: str, key: str, items: Mapping[str, Keyed]) -> Keyed:

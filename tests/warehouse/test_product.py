@@ -40,7 +40,7 @@ def plane(workspace: Workspace) -> Iterator[DataPlane]:
 
 def test_rows_are_stage_2_and_the_load_stage_3(workspace: Workspace) -> None:
     """A payload is a row of a table, an answer the result of its load; frames have both."""
-    result = Pipeline(workspace).test_destination("wh", order(revenue=9.5), stages=ALL)
+    result = Pipeline(workspace, exploring=True).test_destination("wh", order(revenue=9.5), stages=ALL)
     entry = result.data[0]
     frame = result.frame()
 
@@ -52,7 +52,7 @@ def test_rows_are_stage_2_and_the_load_stage_3(workspace: Workspace) -> None:
 
 def test_the_pipeline_keeps_the_tables(workspace: Workspace) -> None:
     """Loaded rows can be queried; without stage 3 there are none; the schema is named after the source."""
-    pipeline = Pipeline(workspace)
+    pipeline = Pipeline(workspace, exploring=True)
     pipeline.test_destination("wh", order("m1", revenue=9.5), stages=ALL)
     pipeline.test_source("web", order("m2", revenue=1.5), stages=ALL)
     pipeline.test_destination("wh", order("m3"))
@@ -65,7 +65,7 @@ def test_the_pipeline_keeps_the_tables(workspace: Workspace) -> None:
 
 def test_losses_are_warnings_in_the_result(workspace: Workspace) -> None:
     """From making rows, and with stage 3 from loading, with the event and field that cause them."""
-    pipeline = Pipeline(workspace)
+    pipeline = Pipeline(workspace, exploring=True)
     pipeline.test_destination("wh", order("m1", price=5), stages=ALL)
     result = pipeline.test_destination("wh", order("m2", price="n/a", user_id="mine"), stages=ALL)
     losses = {(loss.path, loss.kind, loss.event_id) for loss in result.data[0].losses}
@@ -77,7 +77,7 @@ def test_losses_are_warnings_in_the_result(workspace: Workspace) -> None:
 
 def test_a_rejected_event_is_an_error_of_stage_2(workspace: Workspace) -> None:
     """No row is loaded."""
-    result = Pipeline(workspace).test_destination("wh", {**order(), "context": "text"}, stages=ALL)
+    result = Pipeline(workspace, exploring=True).test_destination("wh", {**order(), "context": "text"}, stages=ALL)
 
     assert "context" in result.data[0].error
     assert "Aborting" in str(result.data[0].destination_response)
@@ -87,7 +87,7 @@ def test_the_user_transformation_runs_first(workspace: Workspace) -> None:
     """Rows are made from its results, one set per event."""
     workspace.transformation("twice", lambda event: [event, {**event, "messageId": "m9", "event": "Copied"}])
     workspace.destination("wh").transformation = "twice"
-    pipeline = Pipeline(workspace)
+    pipeline = Pipeline(workspace, exploring=True)
     pipeline.test_destination("wh", order(), stages=ALL)
 
     assert pipeline.warehouse("wh").sql("select event from tracks order by id").EVENT.tolist() == [
@@ -162,7 +162,9 @@ def test_a_full_disk_postpones_events(workspace: Workspace, tmp_path: Path) -> N
 
 def test_secrets_of_the_configuration_are_masked(workspace: Workspace) -> None:
     """An event that contains one does not show it anywhere."""
-    result = Pipeline(workspace).test_destination("wh", order(user_id="s3cret-password", note="s3cret-password"))
+    result = Pipeline(workspace, exploring=True).test_destination(
+        "wh", order(user_id="s3cret-password", note="s3cret-password")
+    )
 
     assert "s3cret-password" not in repr(result) + str(result._repr_mimebundle_()) + result.frame().to_json()
 
@@ -189,8 +191,8 @@ def test_warehouse_settings_are_in_the_workspace_file(tmp_path: Path) -> None:
     warehouses: {idResolution: true, maxColumns: 20, rows: 2}
     """
     workspace = Workspace.loads(Workspace.loads(text).dumps())
-    result = Pipeline(workspace).test_source("web", order(n=1))[0]
-    wide = Pipeline(workspace).test_destination("wh", order(**{f"p{n}": n for n in range(20)}))
+    result = Pipeline(workspace, exploring=True).test_source("web", order(n=1))[0]
+    wide = Pipeline(workspace, exploring=True).test_destination("wh", order(**{f"p{n}": n for n in range(20)}))
     with DataPlane(workspace, listen=False) as plane:
         for number in (1, 2, 3):
             event = {**order("m1", n=number), "receivedAt": f"2026-03-0{number}T00:00:00Z"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from svctoolkit.cli import _inputs, _parser, _violations, _webhooks
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.errors import UnknownName, UsageError
+from svctoolkit.errors import RequestError, UnknownName, UsageError
 from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sample", metavar="NAME", help="built-in sample event: track, identify, page, screen, group, alias..."
     )
     event.add_argument(
-        "--as-is", action="store_true", help="do not add what an SDK and the gateway add (messageId, times, ...)"
+        "--as-is",
+        action="store_true",
+        help="do not add what an SDK and the gateway add (messageId, times, ...), like the Test API; implied by --json",
     )
     _webhooks.add_options(parser.add_argument_group("webhook"))
     here = parser.add_argument_group("target")
@@ -66,7 +68,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--lineage", action="store_true", help="show which event field each payload field comes from")
     _violations.add_option(how)
-    parser.add_argument("--json", action="store_true", help="print the result as Test API JSON, with secrets masked")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print the answer of the Test API for the event as it is, as JSON with secrets masked",
+    )
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -85,9 +91,9 @@ def _run(args: argparse.Namespace) -> int:
     options |= {"simulate": args.simulate} if args.simulate else {}  # remote services have no such option
     if args.lineage and (args.base_url or args.json):
         raise UsageError("--lineage cannot be combined with --base-url or --json")
-    added = [complete(event) for event in events] if args.event and not args.as_is else [[]]
+    added = [complete(event) for event in events] if args.event and not (args.as_is or args.json) else [[]]
     code, shown = Exit.OK, list[Json]()
-    with _target(args) as target:
+    with _target(args) as target, _rejections(as_json=args.json):
         for event in events:
             if args.what == "destination":
                 single = target.test_destination(args.id, event, config=config or None, **options)
@@ -133,7 +139,9 @@ def _is_out_of_reach(target: Pipeline | TestApiClient, result: DestinationResult
     if not isinstance(target, Pipeline) or result.error is None or result.data:
         return False
     try:
-        definitions.check_supported(target.workspace.destination(result.destination_id).type)
+        type = target.workspace.destination(result.destination_id).type
+        definitions.check_supported(type)
+        definitions.check_mapped(type)
     except Unsupported:
         return True
     except UnknownName:
@@ -151,6 +159,19 @@ def _stages(args: argparse.Namespace) -> Stages:
             raise UsageError(f"--stage {text}: expected {name}=on or {name}=off")
         chosen[name] = value in ("on", "true")
     return Stages(**chosen)
+
+
+@contextmanager
+def _rejections(*, as_json: bool) -> Iterator[None]:
+    """Print the body of a rejected request as JSON, too: with --json, the output is the answer of the Test API."""
+    from svctoolkit.cli import _result, _terminal
+
+    try:
+        yield
+    except RequestError as error:
+        if as_json:
+            _terminal.out(_result.indented_json(dict(error.body)))
+        raise
 
 
 @contextmanager

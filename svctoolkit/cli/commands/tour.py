@@ -42,7 +42,7 @@ def _run(args: argparse.Namespace) -> int:
     event = _inputs.event(args.event, None if args.event else "track")
     if args.event:
         _inputs.report_added(complete(event))
-    pipeline = Pipeline(_workspace())
+    pipeline = Pipeline(_workspace(), exploring=True)
     refusals = dict(_refusals(pipeline, event))
     sent = {d.name: pipeline.lineage(key, event) for key, d in pipeline.workspace.destinations.items()}
     sent = {name: lineage for name, lineage in sent.items() if name not in refusals}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
+
+from svctoolkit.errors import RequestError, did_you_mean
+from svctoolkit.json_types import Json
 
 USER_ABORT = "error encountered in user_transformation stage. Aborting."
 DEST_ABORT = "error encountered in dest_transformation stage. Aborting."
@@ -12,11 +16,31 @@ NOTHING_TO_SEND = "nothing to send: dest_transform is off, so there is no payloa
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """Which stages run. By default nothing is sent: `send_to_destination` is off."""
+    """Which stages run. By default nothing is sent: `send_to_destination` is off.
+
+    Raises `RequestError` for a flag that is not `True` or `False`: the text "false" must not send.
+    """
 
     user_transform: bool = True
     dest_transform: bool = True
     send_to_destination: bool = False
+
+    def __post_init__(self) -> None:
+        for name in Stages.__slots__:
+            check_flag(f"stage.{name}", getattr(self, name))
+
+    @classmethod
+    def from_json(cls, value: object) -> Stages:
+        """Return the stages that the member `stage` of a request switches on or off. Raises `RequestError`."""
+        if isinstance(value, Stages):
+            return value
+        if not isinstance(value, Mapping):
+            raise RequestError(400, {"message": "stage must be an object"})
+        for name in value:
+            if name not in cls.__slots__:
+                hint = did_you_mean(str(name), cls.__slots__)
+                raise RequestError(400, {"message": f"stage has no member {str(name)[:100]!r}.{hint}"})
+        return cls(**value)
 
     @classmethod
     def of(cls, *names: str) -> Stages:
@@ -25,6 +49,20 @@ class Stages:
         if unknown:
             raise ValueError(f"unknown stage {sorted(unknown)[0]!r}; the stages are {', '.join(cls.__slots__)}")
         return cls(**{name: name in names for name in cls.__slots__})
+
+
+def check_flag(name: str, value: object, expected: str = "a boolean") -> bool:
+    """Return a flag of a test. Raises `RequestError` for anything but `True` and `False`."""
+    if not isinstance(value, bool):
+        raise RequestError(400, {"message": f"{name} must be {expected}"})
+    return value
+
+
+def check_config(value: object) -> Mapping[str, Json]:
+    """Return the overrides of a configuration. Raises `RequestError` for anything but an object."""
+    if not isinstance(value, Mapping):
+        raise RequestError(400, {"message": "destinationConfig must be an object"})
+    return value
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ _STANDARD = {
     LogLevel.DEBUG: 10,
     LogLevel.VERBOSE: _VERBOSE,
 }
-#: The levels that clients have given the logger, to tell them from a level that the program has set.
+#: The levels that clients have set; any other level of the logger was set by the program.
 _LEVELS_OF_CLIENTS: set[int] = set()
 
 

@@ -92,7 +92,7 @@ class Installation(States):
     def opt_out(self, flag: bool) -> bool:
         """Store the flag for the directory and each source in it; return whether that succeeded.
 
-        For the sources, because an earlier version reads only the flag of its own source.
+        For each source, because earlier versions read only the flag of the source in use.
         """
 
         def write(connection: sqlite3.Connection) -> bool:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
-from typing import TypeVar
 from urllib.parse import parse_qs, unquote
 
 import msgspec
 
-from svctoolkit import events
 from svctoolkit.errors import ToolkitError, did_you_mean
 from svctoolkit.json_codec import encode
 from svctoolkit.json_types import Json
@@ -19,9 +17,8 @@ from svctoolkit.results.cause_header import write_causes
 from svctoolkit.server.test_api.schemas import TestDestinationRequest, TestSourceRequest, parse_request
 from svctoolkit.server.web.answer import Answer
 from svctoolkit.server.web.json import decode_object, refusal, refuse
-from svctoolkit.workspace import Destination, Source
+from svctoolkit.workspace import Destination, by_id
 
-T = TypeVar("T", Destination, Source)
 #: The values of `force` in a query.
 #: `True` is the result of Python's str().
 FORCE = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
@@ -51,16 +48,15 @@ class Tests:
 
         `run_name` is the run that the recorder assigns the requests to.
         """
-        destination = _item("Destination", id, self._workspace.destinations)
-        events.check(raw.get("message"))
+        destination = by_id("destination", id, self._workspace.destinations)
         request = parse_request(raw, TestDestinationRequest)
-        stages, config = request.stage.stages(), request.destination_config
+        stages, config = request.stages, request.config
         run = partial(
             self._pipeline.test_destination,
             destination.key,
             request.message,
             stages=stages,
-            config=config or None,
+            config=config,
             force=_force(force),
             run=run_name,
         )
@@ -68,10 +64,9 @@ class Tests:
 
     def source(self, id: str, raw: dict[str, Json], size: int, force: Sequence[str], run_name: str) -> Test:
         """Return the test of every destination of a source."""
-        source = _item("Source", id, self._workspace.sources)
-        events.check(raw.get("message"))
+        source = by_id("source", id, self._workspace.sources)
         request = parse_request(raw, TestSourceRequest)
-        stages, connected = request.stage.stages(), self._workspace.destinations_of(source)
+        stages, connected = request.stages, self._workspace.destinations_of(source)
         run = partial(
             self._pipeline.test_source,
             source.key,
@@ -115,16 +110,6 @@ def ask(pipeline: Pipeline, path: str, body: bytes, run: str = "") -> Answer | N
     content = encode(value)
     headers = {"content-length": str(len(content)), "content-type": "application/json", **causes}
     return Answer(status, headers, content)
-
-
-def _item(what: str, id: str, items: Mapping[str, T]) -> T:
-    """Return the item with this id, or else with this key. Raises `RequestError` (404)."""
-    for item in items.values():
-        if item.id == id:
-            return item
-    if id not in items:
-        refuse(f"{what} with id {id} not found", status=404)
-    return items[id]
 
 
 def _force(texts: Sequence[str]) -> bool:

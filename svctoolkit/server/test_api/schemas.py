@@ -1,20 +1,20 @@
-"""The JSON of the Test API as types. They validate requests, and the OpenAPI document is generated from them."""
+"""The JSON of the Test API as types, from which the OpenAPI document is generated, and the checks of requests."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from svctoolkit.errors import did_you_mean
-from svctoolkit.events import EVENT_TYPES
+from svctoolkit.events import EVENT_TYPES, check
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline import Stages
+from svctoolkit.pipeline import Stages, check_config
 from svctoolkit.server.web.json import refuse
 
 _EVENT_SCHEMA = {"type": "object", "required": ["type"], "properties": {"type": {"enum": list(EVENT_TYPES)}}}
-#: Checked by `svctoolkit.events.check`, whose two refusals are specified.
+#: Checked by `events.check`, whose two refusals are specified.
 Message: TypeAlias = Annotated[dict[str, Any], Meta(description="The event to test.", extra_json_schema=_EVENT_SCHEMA)]
 
 
@@ -24,9 +24,6 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     user_transform: Annotated[bool, Meta(description="Run the user transformation, if one is connected.")] = True
     dest_transform: Annotated[bool, Meta(description="Return the payload in the destination's format.")] = True
     send_to_destination: Annotated[bool, Meta(description="Send it, and return the destination's response.")] = False
-
-    def stages(self) -> Stages:
-        return Stages(self.user_transform, self.dest_transform, self.send_to_destination)
 
 
 class TestSourceRequest(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -130,23 +127,23 @@ class DestinationDefinition(Struct, frozen=True, rename="camel"):
     updated_at: str
 
 
-R = TypeVar("R", bound=TestSourceRequest)
-_EXPECTED = {"bool": "a boolean", "object": "an object"}
+class RequestMembers(NamedTuple):
+    """The members of a valid request."""
+
+    message: dict[str, Any]
+    stages: Stages
+    config: Mapping[str, Json] | None
 
 
-def parse_request(raw: dict[str, Json], kind: type[R]) -> R:
-    """Parse `raw` as a request. Raises `RequestError` (400) that names the member."""
+def parse_request(raw: dict[str, Json], kind: type[TestSourceRequest]) -> RequestMembers:
+    """Parse `raw` as a request. Raises `RequestError` (400) that names the member, `InvalidMessageType`."""
+    message = check(raw.get("message"))
     if kind is TestSourceRequest and "destinationConfig" in raw:
         refuse("destinationConfig is accepted only by testDestination")
     _check_names("the body", raw, kind)
-    if isinstance(raw.get("stage"), dict):
-        _check_names("stage", raw["stage"], Stage)
-    ordered = {name: raw[name] for name in ("stage", *kind.__struct_encode_fields__) if name in raw}
-    try:
-        return msgspec.convert(ordered, kind)
-    except msgspec.ValidationError as error:  # Expected `bool`, got `str` - at `$.stage.user_transform`
-        _, expected, _, _, _, path, *_ = str(error).split("`")
-        refuse(f"{path.removeprefix('$.')} must be {_EXPECTED[expected]}")
+    stages = Stages.from_json(raw["stage"]) if "stage" in raw else Stages()
+    config = check_config(raw["destinationConfig"]) if "destinationConfig" in raw else None
+    return RequestMembers(dict(message), stages, config)
 
 
 def _check_names(what: str, given: dict[str, Any], kind: type[Struct]) -> None:

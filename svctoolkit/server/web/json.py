@@ -14,9 +14,10 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from svctoolkit.errors import ConfigError, RequestError, ToolkitError
+from svctoolkit.errors import ConfigError, RequestError, ToolkitError, rejection_kind
 from svctoolkit.events import MAX_DEPTH, may_be_deeper, too_deep
 from svctoolkit.json_types import Json
+from svctoolkit.results.cause_header import ERROR_HEADER
 
 T = TypeVar("T")
 _MAX_PROBLEMS = 20
@@ -72,14 +73,18 @@ def _with_integers(value: Json) -> Json:
 
 def refusal(error: ToolkitError) -> tuple[dict[str, Json], int, dict[str, str]]:
     """Return body, status and headers for an error. Errors other than `RequestError` count as bad requests (400)."""
+    kind = rejection_kind(error) if isinstance(error, RequestError) else ""
+    headers = {ERROR_HEADER: kind} if kind else {}
+    status = error.status if isinstance(error, RequestError) else 400
     if isinstance(error, ConfigError):
         more = len(error.problems) - _MAX_PROBLEMS
         lines = [*map(str, error.problems[:_MAX_PROBLEMS]), *([f"and {more} more"] if more > 0 else [])]
-        return {"message": "\n".join(lines)}, 400, {}
+        return {"message": "\n".join(lines)}, status, headers
     if not isinstance(error, RequestError):
         return {"message": str(error)}, 400, {}
-    challenge = {"WWW-Authenticate": 'Basic realm="svctoolkit", charset="UTF-8"'} if error.status == 401 else {}
-    return dict(error.body), error.status, challenge
+    if status == 401:
+        headers["WWW-Authenticate"] = 'Basic realm="svctoolkit", charset="UTF-8"'
+    return dict(error.body), status, headers
 
 
 def refuse(message: str, *, status: int = 400) -> NoReturn:

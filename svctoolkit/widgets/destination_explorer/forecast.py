@@ -58,7 +58,7 @@ class Forecast:
     def _pipeline_of(self, workspace: Workspace) -> Pipeline:
         if self._pipeline is None or self._pipeline.workspace is not workspace:
             servers = Simulated(workspace, Context().clock, history="existing")
-            self._pipeline = Pipeline(workspace, transport=Recorder(limit=1), simulated=servers)
+            self._pipeline = Pipeline(workspace, exploring=True, transport=Recorder(limit=1), simulated=servers)
         return self._pipeline
 
     def _show(self, tried: tuple[Sequence[Loss], Html]) -> None:

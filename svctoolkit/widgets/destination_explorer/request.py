@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from svctoolkit.destinations import definitions
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Pipeline, Stages
@@ -74,7 +75,11 @@ class TestRequest:
             yield _call("workspace.destination", [*arguments, f"config={_python(self.destination.config, 4)}"])
         yield f"event = {_python(self.event, 0)}"
         arguments = [_text(self.destination.key), "event", *self._arguments()]
-        yield "result = " + _call("svctoolkit.Pipeline(workspace).test_destination", arguments)
+        # what the Test API does not test, the explorer shows nevertheless
+        type = self.destination.type
+        exploring = definitions.is_recorded_only(type) or definitions.reason_unmapped(type)
+        pipeline = f"svctoolkit.Pipeline(workspace{', exploring=True' if exploring else ''})"
+        yield "result = " + _call(f"{pipeline}.test_destination", arguments)
         yield "result"
 
     def _arguments(self) -> Iterator[str]:

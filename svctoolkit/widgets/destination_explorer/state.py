@@ -40,7 +40,7 @@ class DestinationState:
 
     def __init__(self, workspace: Workspace | None = None) -> None:
         self.workspace = workspace or Workspace("explorer")
-        self._own = Pipeline(self.workspace)
+        self._own = Pipeline(self.workspace, exploring=True)
         self.stages = Stages(send_to_destination=True)
         self.force = False
         self.override_text = ""
@@ -150,7 +150,9 @@ class DestinationState:
         destination = scratch.destination(
             self.type.lower(), self.type, config=configuration.protect(self.type, self.config)
         )
-        return TestRequest(Pipeline(scratch), destination, False, self.event, self.stages, override, self.force)
+        return TestRequest(
+            Pipeline(scratch, exploring=True), destination, False, self.event, self.stages, override, self.force
+        )
 
 
 def _title(choice: tuple[str, str]) -> str:

@@ -208,7 +208,7 @@ class ReplayState:
         assert self.group is not None  # noqa: S101 - ensured by `event`
         smallest = self._faulty.smallest(record, event, self.group.destination)
         destination = workspace.destination(self.group.destination)
-        return TestRequest(Pipeline(workspace), destination, True, smallest).add_to(file)
+        return TestRequest(Pipeline(workspace, exploring=True), destination, True, smallest).add_to(file)
 
 
 def _snapshot(workspace: Workspace) -> Workspace:

@@ -96,7 +96,7 @@ class EditorState:
         self.violations = self.payloads = self.losses = Html()
         self.comparison: Comparison | None = None
         self._given, self._many = events, many
-        self._pipeline = Pipeline(self.workspace)
+        self._pipeline = Pipeline(self.workspace, exploring=True)
         self._bench = Bench(self.workspace)
         self._asked = ""
         self._known = {"", self.code}  # code read or saved here, which may be replaced without loss

@@ -19,7 +19,7 @@ from svctoolkit.server.worker.watchdog import OverBudgetError, Watchdog, is_own_
 from svctoolkit.workspace import Source
 
 #: For a type that is transformed at the router, the event itself is the job.
-_BEFORE_ROUTER = Stages(dest_transform=False)
+_BEFORE_ROUTER, _BEFORE_SENDING = Stages(dest_transform=False), Stages()
 _Prepared = tuple[list[EventResult], list[Mapping[str, Json]] | None]
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def prepare(
     events. `masked` hides secrets in the stored transformed events. An event that exceeds the budget of `watchdog` is
     dead.
     """
-    stages = _BEFORE_ROUTER if route.at_router else Stages()
+    stages = _BEFORE_ROUTER if route.at_router else _BEFORE_SENDING
 
     def run(members: Sequence[Task]) -> list[_Prepared]:
         inputs = [events[task] for task in members]
