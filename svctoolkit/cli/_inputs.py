@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from svctoolkit.errors import ConfigError, UsageError, did_you_mean
-from svctoolkit.json_codec import is_json
 from svctoolkit.json_types import Json
 
 if TYPE_CHECKING:
@@ -59,6 +58,8 @@ def _name(file: str | None) -> str:
 
 def _json_values(text: str, name: str) -> list[Any]:
     """The values of a JSON list, of one value, or of one in each line. Raises `ConfigError`."""
+    from svctoolkit.json_codec import is_json  # loads msgspec, which help does not need
+
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if len(lines) > 1 and is_json(lines[0][1].encode("utf-8", "replace")):  # a value that has ended
         return [parse_json("\n" * (number - 1) + line, name) for number, line in lines]
