@@ -40,6 +40,7 @@ __all__ = [
     "check_mapped",
     "check_supported",
     "check_variables",
+    "device_variables",
     "find",
     "frame",
     "get",
@@ -53,6 +54,7 @@ __all__ = [
     "suggestion",
     "unknown_variables",
     "variables",
+    "with_choices",
 ]
 
 #: Variables that every type accepts: consent, connection mode, event filtering, and those that RudderStack adds.
@@ -180,7 +182,48 @@ def unknown_variables(type: str, config: Mapping[str, Json]) -> list[str]:
     """Return the keys of `config` that this type does not have. Raises `UnknownName` for an unknown type."""
     secret = (key.split(".")[0] for key in get(type).secret_keys)
     names = {*variables(type), *COMMON_VARIABLES, *secret}
-    return [key for key in config if key not in names]
+    unknown = [key for key in config if key not in names]
+    in_device_mode = device_variables(type, config) if unknown else ()
+    return [key for key in unknown if key not in in_device_mode]
+
+
+def device_variables(type: str, config: Mapping[str, Json]) -> list[str]:
+    """Return the keys of `config` that only SDKs read, in device mode, and that the type's form does not have.
+
+    They are listed by type, or have a value for each kind of source: `{"web": true}`.
+    """
+    listed, kinds = _device_settings().get(type, ()), {*get(type).supported_source_types}
+    names = {*variables(type), *COMMON_VARIABLES}
+    return [
+        key
+        for key, value in config.items()
+        if key not in names and (key in listed or (isinstance(value, Mapping) and value and value.keys() <= kinds))
+    ]
+
+
+def with_choices(type: str, config: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return `config` with the default, or the first option, in place of `env.NAME` where one of several texts is due.
+
+    RudderStack's server fills it in with a variable of its own.
+    """
+    stored = _decode(type)
+    variables = stored.variables if stored else {}
+    filled = {
+        key: variable.default or variable.options[0]
+        for key, value in config.items()
+        if isinstance(value, str)
+        and value.startswith("env.")
+        and (variable := variables.get(key)) is not None
+        and variable.kind == "choice"
+        and variable.options
+    }
+    return {**config, **filled} if filled else config
+
+
+@cache
+def _device_settings() -> dict[str, list[str]]:
+    text = Path(__file__).with_name("device_settings.json").read_bytes()
+    return msgspec.json.decode(text, type=dict[str, list[str]])
 
 
 _MOST_SUGGESTED = 3

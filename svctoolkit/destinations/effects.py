@@ -66,7 +66,7 @@ def idle_settings(type: str, config: Mapping[str, Json]) -> list[str]:
     variables = definitions.get(type).variables
     defaults = {name: variable.default for name, variable in variables.items()}
     values = reveal(dict(config))
-    idle = variables_without_effect(type)
+    idle = variables_without_effect(type).union(definitions.device_variables(type, config))
     return [
         name
         for name, value in values.items()

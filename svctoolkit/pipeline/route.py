@@ -89,7 +89,11 @@ def route(
     config = {**destination.config, **(overrides or {})}
     tables = _tables(workspace, destination, config) if is_warehouse(destination.type) else None
     unmapped = "" if tables else definitions.reason_unsent(destination.type, config, workspace.delivery.mode)
-    mapping = None if unmapped or tables else CATALOGUE[destination.type].prepare(config)
+    mapping = (
+        None
+        if unmapped or tables
+        else CATALOGUE[destination.type].prepare(definitions.with_choices(destination.type, config))
+    )
     transformation = workspace.transformation(destination.transformation) if destination.transformation else None
     return Route(
         workspace=workspace,

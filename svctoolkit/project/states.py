@@ -76,7 +76,7 @@ def _state(workspace: Workspace, destination: Destination) -> State:
             return State("warehouse", "warehouse: events become rows of tables (`svctoolkit warehouse`)", notes)
         reason = definitions.reason_unmapped(destination.type)
         if destination.type in CATALOGUE and not reason:
-            CATALOGUE[destination.type].prepare(destination.config)
+            CATALOGUE[destination.type].prepare(definitions.with_choices(destination.type, destination.config))
     except UnknownName:
         return State("unknown type", f"unknown destination type {destination.type}: its events are not mapped", notes)
     except ToolkitError as error:
@@ -159,7 +159,7 @@ def needs_of(destination: Destination) -> Needs:
         return 404, {}
 
     with suppress(ToolkitError):
-        mapping = CATALOGUE[destination.type].prepare(destination.config)
+        mapping = CATALOGUE[destination.type].prepare(definitions.with_choices(destination.type, destination.config))
         for event in _samples(destination):
             with suppress(ToolkitError):
                 payloads += mapping.payloads(event, lookup=lookup, metadata={"secret": tokens})

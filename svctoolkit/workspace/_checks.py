@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from svctoolkit.delivery.modes import MODES
 from svctoolkit.destinations import CATALOGUE, definitions
+from svctoolkit.destinations.value_checks import value_problems
 from svctoolkit.errors import InvalidConfig, InvalidPlan, UnknownName, did_you_mean
 from svctoolkit.releases import release_problems
 from svctoolkit.workspace._idle import idle_settings_of
@@ -222,6 +223,9 @@ def _type(key: str, destination: Destination) -> Iterator[Flaw]:
             continue
         reported.add(name)
         yield Flaw((*path, name), message) if name in config else Flaw(path, message)
+    for problem in value_problems(kind, config):
+        if problem.path[0] not in reported:
+            yield Flaw((*path, *problem.path), problem.message, known=f"{kind}.{problem.path[0]}")
 
 
 def _misfits(kind: str, config: Mapping[str, Any]) -> Iterator[str]:
@@ -232,7 +236,7 @@ def _misfits(kind: str, config: Mapping[str, Any]) -> Iterator[str]:
         yield from (problem.message for problem in error.problems)
     try:
         if kind in CATALOGUE and (config or not definitions.is_recorded_only(kind)):
-            CATALOGUE[kind].prepare(config)
+            CATALOGUE[kind].prepare(definitions.with_choices(kind, config))
     except InvalidConfig as error:
         yield from (problem.message for problem in error.problems)
 
