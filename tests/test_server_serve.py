@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.server
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -181,6 +182,26 @@ def test_a_stopped_server_releases_its_port() -> None:
         httpx.get(server.url, timeout=60)
     with running(Workspace(), port=port) as again:
         assert httpx.get(f"{again.url}/openapi.json", timeout=60).status_code == 200
+
+
+def test_a_second_data_plane_compiles_no_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each answers at its own workspace, also if Python has forgotten the patterns, as it does after some hundreds."""
+    compiled, compile_ = list[str](), re._compiler.compile  # type: ignore[attr-defined]
+
+    def noting(pattern: Any, flags: int = 0) -> Any:
+        compiled.append(str(pattern))
+        return compile_(pattern, flags)
+
+    workspace = Workspace("first")
+    key = workspace.source("web", destinations=[]).write_key
+    with DataPlane(workspace) as first:
+        re.purge()
+        monkeypatch.setattr(re._compiler, "compile", noting)  # type: ignore[attr-defined]
+        with DataPlane(Workspace("second")) as second:
+            asked = [httpx.get(f"{plane.url}/sourceConfig", auth=(key, ""), timeout=60) for plane in (first, second)]
+
+    assert [pattern for pattern in compiled if pattern.startswith("^/")] == []
+    assert [answer.status_code for answer in asked] == [200, 400]
 
 
 #: both ways to serve in this process

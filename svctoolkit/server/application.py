@@ -32,6 +32,7 @@ from svctoolkit.server.simulated import SimulatedRoutes
 from svctoolkit.server.test_api.app import app
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Operation
+from svctoolkit.server.web.routes import route
 from svctoolkit.server.worker import Engine
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
@@ -104,11 +105,11 @@ def _routes(operations: Sequence[Operation]) -> list[Route]:
     for operation in operations:
         methods.setdefault(operation.path, set()).add(operation.method)
     refusals = [
-        Route(path, partial(_refuse_method, allowed), methods=_METHODS - allowed)
+        route(path, partial(_refuse_method, allowed), methods=_METHODS - allowed)
         for path, allowed in methods.items()
         if "{" not in path and "GET" not in allowed
     ]
-    return [*refusals, *(Route(o.path, o.handle, methods=[o.method], name=o.id) for o in operations)]
+    return [*refusals, *(route(o.path, o.handle, methods=[o.method], name=o.id) for o in operations)]
 
 
 async def _refuse_method(allowed: Collection[str], _: Request) -> Response:

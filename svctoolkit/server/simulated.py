@@ -24,6 +24,7 @@ from svctoolkit.server.web.json import convert, refuse
 from svctoolkit.server.web.operation import Handler, Operation, Parameter, ResponseDoc
 from svctoolkit.server.web.requests import read_body, read_object, run_name, run_of
 from svctoolkit.server.web.responses import Refusal, json_response
+from svctoolkit.server.web.routes import route
 from svctoolkit.server.worker import Engine
 from svctoolkit.simulations import SimulatedServer
 from svctoolkit.workspace import Destination
@@ -160,7 +161,7 @@ class SimulatedRoutes:
     def vendor_routes(self) -> list[Route]:
         """Return the vendors' endpoints, `/simulated/<destination>/...`: programs on this machine may use them."""
         handle = self._guard.machine(self.vendor)
-        return [Route("/simulated/{destination}/{path:path}", handle, methods=_METHODS)]
+        return [route("/simulated/{destination}/{path:path}", handle, methods=_METHODS)]
 
     def operations(self, destination: str) -> list[Operation]:
         """Return the operations; `destination` is a key for their examples."""

@@ -33,6 +33,7 @@ from svctoolkit.server.store.records import EVENTS, FATES, Filter, Records
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Handler
 from svctoolkit.server.web.requests import run_name
+from svctoolkit.server.web.routes import route
 from svctoolkit.server.worker import Engine
 from svctoolkit.url_secrets import mask_http
 from svctoolkit.workspace import is_forward_key
@@ -60,15 +61,15 @@ class Console:
     def routes(self) -> list[Route]:
         guarded = self._guard.local
         return [
-            Route("/", self.root),
-            Route("/console/events/{seq:int}", guarded(self.event)),
-            Route("/console/events/{seq:int}/lineage/{destination:path}", guarded(self.lineage)),
-            Route("/console/webhooks/{seq:int}", guarded(self.webhook)),
-            Route("/console/webhooks/{seq:int}/lineage/{destination:path}", guarded(self.webhook_lineage)),
-            Route("/console/held", guarded(self.held)),
-            Route("/console/latency", guarded(self.latency)),
-            Route("/console/failures", guarded(self.failures)),
-            Route("/console/{name}", self.asset),
+            route("/", self.root),
+            route("/console/events/{seq:int}", guarded(self.event)),
+            route("/console/events/{seq:int}/lineage/{destination:path}", guarded(self.lineage)),
+            route("/console/webhooks/{seq:int}", guarded(self.webhook)),
+            route("/console/webhooks/{seq:int}/lineage/{destination:path}", guarded(self.webhook_lineage)),
+            route("/console/held", guarded(self.held)),
+            route("/console/latency", guarded(self.latency)),
+            route("/console/failures", guarded(self.failures)),
+            route("/console/{name}", self.asset),
         ]
 
     async def root(self, request: Request) -> Response:

@@ -27,6 +27,7 @@ from svctoolkit.server.ingest.sending import PATH
 from svctoolkit.server.ingest.webhooks import Webhooks
 from svctoolkit.server.store.head import Head
 from svctoolkit.server.web.requests import run_of
+from svctoolkit.server.web.routes import route
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Source
 
@@ -61,8 +62,8 @@ class Ingest:
     def routes(self) -> list[Route]:
         pixels: dict[str, Endpoint] = {f"/pixel/v1/{kind}": partial(self._pixel, kind) for kind in ("track", "page")}
         return [
-            *(Route(path, endpoint, methods=_METHODS) for path, endpoint in self.posts().items()),
-            *(Route(path, _allow("GET", endpoint), methods=_METHODS) for path, endpoint in pixels.items()),
+            *(route(path, endpoint, methods=_METHODS) for path, endpoint in self.posts().items()),
+            *(route(path, _allow("GET", endpoint), methods=_METHODS) for path, endpoint in pixels.items()),
         ]
 
     async def _batch(self, request: Request) -> Response:

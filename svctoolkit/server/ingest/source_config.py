@@ -18,6 +18,7 @@ from svctoolkit.server.ingest.keys import UnknownKeys, basic_user, source_of
 from svctoolkit.server.ingest.refusals import GatewayRefusal
 from svctoolkit.server.web.requests import run_of
 from svctoolkit.server.web.responses import json_response
+from svctoolkit.server.web.routes import route
 from svctoolkit.server.worker import Engine
 from svctoolkit.workspace import Destination, Source
 
@@ -34,11 +35,11 @@ class SourceConfig:
 
     def routes(self) -> list[Route]:
         return [
-            Route("/sourceConfig", self.source_config),
-            Route("/sourceConfig/", self.source_config),
-            Route("/v1/projects/{key}/settings", self.settings),
-            Route("/version", self.version),
-            Route("/robots.txt", self.robots),
+            route("/sourceConfig", self.source_config),
+            route("/sourceConfig/", self.source_config),
+            route("/v1/projects/{key}/settings", self.settings),
+            route("/version", self.version),
+            route("/robots.txt", self.robots),
         ]
 
     async def source_config(self, request: Request) -> Response:

@@ -19,6 +19,7 @@ from svctoolkit.server.web.docs import Docs
 from svctoolkit.server.web.hardening import Hardening
 from svctoolkit.server.web.operation import Handler, Operation
 from svctoolkit.server.web.responses import ERROR_HANDLERS
+from svctoolkit.server.web.routes import route
 from svctoolkit.server.web.threads import Lanes
 from svctoolkit.workspace import Workspace
 
@@ -54,7 +55,7 @@ def app(
 def _route(operation: Operation, workspace: Workspace) -> Route:
     handle = _with_known_query(operation)
     handle = handle if operation.login != "person" else _protect(handle, workspace)
-    return Route(operation.path, handle, methods=[operation.method], name=operation.id)
+    return route(operation.path, handle, methods=[operation.method], name=operation.id)
 
 
 def _with_known_query(operation: Operation) -> Handler:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from svctoolkit.json_codec import encode
 from svctoolkit.server.web.operation import Operation
+from svctoolkit.server.web.routes import route
 
 
 class Docs:
@@ -47,7 +48,7 @@ class Docs:
         return self._page
 
     def routes(self) -> list[Route]:
-        return [Route("/openapi.json", self.openapi), Route("/docs", self.html)]
+        return [route("/openapi.json", self.openapi), route("/docs", self.html)]
 
 
 def _hash(text: str) -> str:
