@@ -244,7 +244,7 @@ def _imports(module: ModuleType) -> Iterator[str]:
 
 
 def tables(value: Any) -> Iterator[Table]:
-    """Mapping tables in a module, including those inside dicts and dataclasses."""
+    """Mapping tables in a module, including those inside dicts, dataclasses and structs."""
     if isinstance(value, Table):
         yield value
     elif isinstance(value, dict):
@@ -253,6 +253,9 @@ def tables(value: Any) -> Iterator[Table]:
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             yield from tables(getattr(value, field.name))
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from tables(getattr(value, name))
 
 
 def objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -41,6 +41,20 @@ def test_run_loads_nothing_that_it_does_not_use(suite: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_data_plane_loads_no_pictures(tmp_path: Path) -> None:
+    """A plane that sends an event draws nothing."""
+    code = (
+        "import sys\n"
+        "from svctoolkit import DataPlane, Workspace\n"
+        "with DataPlane(Workspace('shop'), listen=False) as plane:\n"
+        "    plane.drain()\n"
+        "print('loaded', *sorted({'svctoolkit.pictures', 'svctoolkit.display', 'difflib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True)
+
+    assert done.stdout.splitlines()[-1] == "loaded"
+
+
 def test_run_starts_in_the_time_of_a_few_imports(suite: Path) -> None:
     """The first result takes at most 3.5 times the import of some standard modules. It takes 2 to 2.5 times.
 

@@ -7,7 +7,6 @@ one request, or with a function (`@destination.batch`) for anything else. A type
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -83,8 +82,7 @@ def request_key(payload: Payload) -> bytes:
     return encode_sorted((payload.endpoint, payload.method, payload.headers, payload.params))
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(msgspec.Struct, frozen=True):
     """A rule that merges requests that differ only in a list of items. Items keep the order of the jobs.
 
     - `items`: the member of the JSON body that holds the list; empty if the body itself is the list
@@ -104,7 +102,7 @@ class Merge:
     common: tuple[str, ...] = ()
     repeats: bool = False
     texts: tuple[str, ...] = ()
-    adds: Mapping[str, Any] = field(default_factory=dict)
+    adds: Mapping[str, Any] = {}
     apart_with: str = ""
     limit: int = 0
     size: int = 0

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -26,8 +25,7 @@ _LONGEST = 200  # bytes of a file name; file systems allow 255, and a temporary 
 _KEPT = 160
 
 
-@dataclass(slots=True)
-class Snapshots:
+class Snapshots(msgspec.Struct):
     """The snapshots of a run. `update` selects which are written: none, missing ones, or all that differ.
 
     `new_files` has the written files, each with what its value is if that is unusual (a failure, nothing),
@@ -36,9 +34,9 @@ class Snapshots:
     """
 
     update: Update = "none"
-    new_files: dict[Path, str] = field(default_factory=dict)
-    files_in_use: set[Path] = field(default_factory=set)
-    complete: set[Path] = field(default_factory=set)
+    new_files: dict[Path, str] = {}
+    files_in_use: set[Path] = set()
+    complete: set[Path] = set()
 
     def find_unused(self, folder: Path, scenarios: Iterable[str] = ()) -> list[Path]:
         """Return the files in a suite's folder that no scenario used; only meaningful after a run of the whole suite.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from svctoolkit.causes import Cause
 from svctoolkit.events import Event
@@ -25,8 +26,7 @@ STATUSES: tuple[Status, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One event at one stage of one destination.
 
     `status` is `ok`; `none` (the destination has no user transformation); `dropped`, `failed` or `aborted`; `disabled`

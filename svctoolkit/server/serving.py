@@ -8,12 +8,13 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
+
+import msgspec
 
 from svctoolkit.errors import ConfigError
 from svctoolkit.pipeline import Pipeline
@@ -104,8 +105,7 @@ def _reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-@dataclass(frozen=True, slots=True)
-class Tls:
+class Tls(msgspec.Struct, frozen=True):
     """The PEM files of a certificate with its chain, and of its key, which may be in the same file."""
 
     certificate: Path

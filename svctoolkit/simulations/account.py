@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from svctoolkit.json_types import Json
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(msgspec.Struct, frozen=True):
     """The declarations of one account. What is not declared exists: an undeclared account refuses nothing.
 
     With `history: existing`, it is unknown which users the account has already: rules that depend on it do not apply,
     and rows are created on demand.
     """
 
-    declared: Mapping[str, Json] = field(default_factory=dict)
+    declared: Mapping[str, Json] = {}
 
     @property
     def is_new(self) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
+
+import msgspec
 
 from svctoolkit.displayed import Displayed
 from svctoolkit.errors import InvalidWebhook
@@ -18,8 +19,7 @@ JSON_TYPE = "application/json"
 PLAIN_TEXT = "text/plain; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A response to the sender of a webhook."""
 
     status: int
@@ -36,16 +36,14 @@ def echo(value: Json) -> Answer:
     return Answer(200, json_text(value), JSON_TYPE)
 
 
-@dataclass(frozen=True, slots=True)
-class Handled:
+class Handled(msgspec.Struct, frozen=True):
     """The result of one webhook: its events, in order, and the source's own answer, if it has one."""
 
-    events: list[dict[str, Json]] = field(default_factory=list)
+    events: list[dict[str, Json]] = []
     answer: Answer | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(msgspec.Struct, frozen=True):
     """A setting of a source type: its name in the source's configuration, kind (`boolean`, `rows`), and meaning."""
 
     name: str

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
+
+import msgspec
 
 from svctoolkit.errors import TransformationError
 from svctoolkit.json_types import Json
 from svctoolkit.transformations import Metadata, Output, Runnable
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
+class Late(msgspec.Struct, frozen=True):
     """The number of events for which code exceeded its time limit, and the first of them in words."""
 
     events: int

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
+
+import msgspec
 
 from svctoolkit.destinations._context import Context, Lookup, make_context
 from svctoolkit.destinations._deletions.outcome import (
@@ -60,8 +61,7 @@ def in_url(id: Json) -> str:
     return quote(text(id), safe="/:?#[]@!$&'()*+,;=%~")
 
 
-@dataclass(frozen=True, slots=True)
-class Deletion(Generic[S]):
+class Deletion(msgspec.Struct, Generic[S], frozen=True):
     """How a destination type deletes users.
 
     `settings` are the variables that it reads. `requests` returns the requests for a list of ids. `identify` returns

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
+
+import msgspec
 
 from svctoolkit.json_types import Json
 
@@ -42,8 +43,7 @@ class Failure(NamedTuple):
 DeletionJudge: TypeAlias = Callable[[Exchange], Failure | None]
 
 
-@dataclass(frozen=True, slots=True)
-class DeletionOutcome:
+class DeletionOutcome(msgspec.Struct, frozen=True):
     """What a destination was asked, and the result.
 
     `status` is 200 if all users are deleted, otherwise what RudderStack reports. `auth_error_category` is

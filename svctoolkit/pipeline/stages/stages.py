@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
+
+import msgspec
 
 from svctoolkit.errors import RequestError, did_you_mean
 from svctoolkit.json_types import Json
@@ -65,11 +67,10 @@ def check_config(value: object) -> Mapping[str, Json]:
     return value
 
 
-@dataclass(slots=True)
-class Timer:
+class Timer(msgspec.Struct):
     """Adds up the milliseconds of each stage."""
 
-    into: dict[str, float] = field(default_factory=dict)
+    into: dict[str, float] = {}
 
     def stop(self, stage: str, started: float) -> None:
         self.into[stage] = self.into.get(stage, 0.0) + (perf_counter() - started) * 1000

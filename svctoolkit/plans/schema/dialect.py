@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from svctoolkit.json_types import Json
 
@@ -44,8 +45,7 @@ _SILENT_TEXT: Final = """
 _SILENT: Final = frozenset(_SILENT_TEXT.split())
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(msgspec.Struct, frozen=True):
     """RudderStack's `ajvOptions` that affect what happens to an event. The defaults are RudderStack's."""
 
     all_errors: bool = True

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
 
 from svctoolkit.json_types import Json
 from svctoolkit.plans.violation import Violation, type_of
@@ -34,11 +35,10 @@ def classes_of(types: list[str]) -> frozenset[type]:
     return frozenset[type]().union(*(_CLASSES_OF.get(name, frozenset()) for name in types))
 
 
-@dataclass(slots=True)
-class Trace:
+class Trace(msgspec.Struct):
     """Which members of an object and items of a list have been evaluated: names and a count, or all."""
 
-    names: set[str] = field(default_factory=set)
+    names: set[str] = set()
     items: int = 0
     all_names: bool = False
     all_items: bool = False

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import msgspec
 from msgspec import UNSET
 
 from svctoolkit.expect.difference import Difference
@@ -26,15 +26,14 @@ if TYPE_CHECKING:
     from svctoolkit.runner.attempts.clients import Clients
 
 
-@dataclass(frozen=True, slots=True)
-class SendResult:
+class SendResult(msgspec.Struct, frozen=True):
     """The data plane's response and the results of the events; `results(expected)` has both."""
 
     answer: Answer | None
     run_results: Mapping[str, Any]
     everywhere: Mapping[str, Any]  # including destinations that the step does not name
-    tables: Mapping[str, Any] = field(default_factory=dict)  # what the step expects of warehouses
-    unsent: Mapping[str, int] = field(default_factory=dict)  # by reason, the events that ServiceClient dropped
+    tables: Mapping[str, Any] = {}  # what the step expects of warehouses
+    unsent: Mapping[str, int] = {}  # by reason, the events that ServiceClient dropped
     warehouses: frozenset[str] = frozenset()  # those of the destinations
 
     def results(self, expected: Mapping[str, Json]) -> dict[str, Json]:

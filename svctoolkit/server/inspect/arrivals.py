@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from svctoolkit.server.inspect.losses import event_loss_finder
 from svctoolkit.server.store import arrivals as _stored
@@ -35,8 +36,7 @@ class Arrival(Record, frozen=True, kw_only=True):
     lost: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(msgspec.Struct, frozen=True):
     """Counts since the start; `fates` has the events by destination and status, including pending ones.
 
     `received` counts events with a new `messageId`, `repeated` those that a client had sent before.

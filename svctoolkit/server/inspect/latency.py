@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from svctoolkit.displayed import Displayed, render
-from svctoolkit.pictures import Span, Spans
 from svctoolkit.server.store import schema
 from svctoolkit.server.store.records import DELIVERIES, Filter, Records
 from svctoolkit.server.worker import Engine
@@ -15,6 +14,8 @@ from svctoolkit.server.worker import Engine
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+    from svctoolkit.pictures import Spans
 
 _MOST: Final = 2_000  # requests, the last ones
 PROCESSING, REQUEST, PAUSE = "until the first request", "request", "pause before a retry"
@@ -53,6 +54,8 @@ class Latencies(Displayed):
         return self.picture().plot(ax)
 
     def picture(self) -> Spans:
+        from svctoolkit.pictures import Span, Spans  # 13 ms, and few planes show one
+
         return Spans("Latency by stage", [Span(*of) for of in self.rows])
 
     def __repr__(self) -> str:

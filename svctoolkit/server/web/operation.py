@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -13,8 +13,7 @@ Login: TypeAlias = Literal["person", "token", "local", "key", "none"]
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseDoc:
+class ResponseDoc(msgspec.Struct, frozen=True):
     """One kind of response: any of `types`, or with `many` a list of them. Without types, it has no JSON body."""
 
     description: str
@@ -23,8 +22,7 @@ class ResponseDoc:
     example: Callable[[], Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """A parameter in the path, the query or a header, with its JSON Schema. Those in the path are always required."""
 
     name: str
@@ -35,8 +33,7 @@ class Parameter:
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """One method at one path. `body` is the type that validates its JSON, `rules` is JSON Schema that the body also has
     to match. `login` is who may use it: a user with e-mail address and token (`person`), also a program with the bearer
     token of the data plane (`token`), in addition any program on this machine (`local`), a client with the write key of
@@ -50,8 +47,8 @@ class Operation:
     description: str
     handle: Handler
     responses: Mapping[int, ResponseDoc]
-    parameters: tuple[Parameter, ...] = field(default=())
+    parameters: tuple[Parameter, ...] = ()
     body: type | None = None
-    rules: Mapping[str, Any] = field(default_factory=dict)
+    rules: Mapping[str, Any] = {}
     example: Callable[[], Any] | None = None
     login: Login = "person"

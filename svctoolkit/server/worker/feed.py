@@ -11,7 +11,6 @@ import logging
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
 from threading import Lock
@@ -27,16 +26,15 @@ Describe: TypeAlias = Callable[[Any], dict[str, Any]]
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
-@dataclass(slots=True)
-class _Chunk:
+class _Chunk(msgspec.Struct):
     """Changes of one kind that happened together. The first one has the number `first`."""
 
     first: int
     kind: str
     rows: Sequence[Any]
     describe: Describe
-    frames: list[bytes] = field(default_factory=list)
-    runs: list[str] = field(default_factory=list)
+    frames: list[bytes] = []
+    runs: list[str] = []
 
     @property
     def end(self) -> int:
@@ -57,8 +55,7 @@ class _Chunk:
         self.frames = frames
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """What a reader gets: server-sent events, its new number, and how many changes it has missed."""
 
     frames: list[bytes]

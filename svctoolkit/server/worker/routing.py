@@ -6,8 +6,9 @@ import hashlib
 import logging
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from svctoolkit.lexical import storable
 from svctoolkit.pipeline.fates import PENDING, REPEATED, Fate, fate_after_plan, fate_at_routing, routing_key
@@ -31,17 +32,16 @@ _TEXT = 1000  # characters of an id or a name that are stored for lookups
 _LOG = logging.getLogger("svctoolkit.delivery")
 
 
-@dataclass(slots=True)
-class Routes:
+class Routes(msgspec.Struct):
     """What the router found for some blocks: records for the store, and tasks by destination."""
 
-    events: list[Received] = field(default_factory=list)
-    fates: list[schema.Fate] = field(default_factory=list)  # of events that go no further
-    tasks: dict[str, list[Task]] = field(default_factory=dict)
-    checks: list[schema.Check] = field(default_factory=list)
-    violations: list[Violation] = field(default_factory=list)
-    siblings: dict[tuple[int, str], Siblings] = field(default_factory=dict)  # by request and destination
-    known_fates: dict[Hashable, list[tuple[str, Fate]]] = field(default_factory=dict)  # by what decides them
+    events: list[Received] = []
+    fates: list[schema.Fate] = []  # of events that go no further
+    tasks: dict[str, list[Task]] = {}
+    checks: list[schema.Check] = []
+    violations: list[Violation] = []
+    siblings: dict[tuple[int, str], Siblings] = {}  # by request and destination
+    known_fates: dict[Hashable, list[tuple[str, Fate]]] = {}  # by what decides them
 
 
 class RouteFinder:

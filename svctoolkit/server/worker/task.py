@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from svctoolkit.causes import Cause
@@ -19,8 +19,7 @@ from svctoolkit.transformations import Output
 Status: TypeAlias = Literal["pending", "delivered", "filtered", "dropped", "failed", "dead", "unmapped"]
 
 
-@dataclass(slots=True, eq=False)
-class Job:
+class Job(msgspec.Struct, eq=False):
     """A unit of work of the router: an event for it to transform, or a payload that the processor produced.
 
     `alone`: it must not share a request, because a batch that contained it was refused.
@@ -32,8 +31,7 @@ class Job:
     alone: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Task:
+class Task(msgspec.Struct, eq=False):
     """An event to deliver to one destination. Tasks of one `owner` are delivered in the order of their events.
 
     `jobs` are those still to be delivered, or None until the user transformation has run; `alone` applies to them.
@@ -70,16 +68,15 @@ class Task:
     stage_times: Mapping[str, float] | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Siblings:
+class Siblings(msgspec.Struct, eq=False):
     """The tasks of one request at one destination, in the order of their events. Calls of user code get them together.
 
     When a lane takes a task depends on timing; without this, so would the events that a batch function sees.
     `lock` is held while the code runs.
     """
 
-    tasks: list[Task] = field(default_factory=list)
-    lock: Lock = field(default_factory=Lock)
+    tasks: list[Task] = []
+    lock: Lock = msgspec.field(default_factory=Lock)
 
     def part(self, task: Task, size: int) -> list[Task]:
         """Return the tasks that share a call of up to `size` events with `task`."""

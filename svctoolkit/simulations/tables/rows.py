@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -33,8 +32,7 @@ class Row(msgspec.Struct, eq=False):
     shown: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(msgspec.Struct, frozen=True):
     """An id that is a list of objects: at most one for each value of `label`, found by `label` and `name` together."""
 
     member: str
@@ -42,8 +40,7 @@ class Alias:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(msgspec.Struct, frozen=True):
     """Rows with equal `members` are one row if they arrive within `within` seconds (None: at any time).
 
     `owner` among the members is the owner. `keeps` is which row stays. A row without one of the members `needs` never
@@ -78,8 +75,7 @@ class Fold:
 FoldKey: TypeAlias = tuple[Fold, tuple[Json, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class TableType:
+class TableType(msgspec.Struct, frozen=True):
     """A table as a simulation declares it: strong `ids` in the order in which they are looked up, `weak` ones that
     several rows may share (members of `attributes`), the table of its `owner`, and how its rows fold.
 
@@ -95,9 +91,9 @@ class TableType:
     owner: str = ""
     folds: tuple[Fold, ...] = ()
     makes: Callable[[int], Mapping[str, Json]] = lambda _: {}
-    blank: Mapping[str, Json] = field(default_factory=lambda: {"attributes": {}})
+    blank: Mapping[str, Json] = msgspec.field(default_factory=lambda: {"attributes": {}})
     objects: tuple[str, ...] = ()
-    more: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, str] = {}
     derives: Callable[[Mapping[str, Json]], Mapping[str, Json]] = lambda _: {}
 
     @property
@@ -111,8 +107,7 @@ class TableType:
         return {name: value.copy() for name, value in self.blank.items()}
 
 
-@dataclass(slots=True)
-class Cause:
+class Cause(msgspec.Struct):
     """The record that is being handled: why the rows of a server change."""
 
-    record: Mapping[str, Json] = field(default_factory=dict)
+    record: Mapping[str, Json] = {}
