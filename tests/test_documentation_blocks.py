@@ -37,6 +37,7 @@ ELSEWHERE = {
     "recipes.md": "test_recipes.py",
     "tracking-plans.md": "plans/test_page.py",
     "deletion.md": "deletions/test_suites.py",
+    "rudder-cli.md": "rudder_cli/test_page.py",
 }
 #: how many blocks cannot run, by reason
 UNTESTED = {

@@ -90,7 +90,7 @@ MAY_IMPORT = {
         "conditions simulations errors display registry events plans destinations delivery pipeline workspace replay results"
     ),
     "project": (
-        "policies errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner"
+        "policies rudder_cli errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner"
     ),
     "apply": "errors events secrets rudder_cli plans destinations pipeline workspace",
     "mutation": (

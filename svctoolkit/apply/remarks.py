@@ -194,8 +194,8 @@ class Review:
             return True
         project = self.after.project
         item = project.every_destination.get(destination.key) if project else None
-        if item is None or item.definition is None:
-            return False
+        if item is None or item.definition is None or key in item.secret_keys or self._cloud_only(destination):
+            return False  # of a type without an SDK, the rest is read where the data plane sends
         names = {name for name, own in item.keys.items() if own == key}
         try:
             unread = effects.unread_variables(destination.type, names)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from svctoolkit.cli import _inputs
+from svctoolkit.cli import _inputs, _parser
 from svctoolkit.errors import UsageError
 
 
@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="get code and tracking plans, and without FILE the configuration, from RudderStack's API, with the tokens "
         "in RUDDERSTACK_ACCESS_TOKEN and RUDDERSTACK_WORKSPACE_TOKEN",
     )
+    _parser.add_var_files(parser)
     parser.add_argument("--region", choices=("us", "eu"), default="us", help="region of the API (default: %(default)s)")
     parser.add_argument("--api-url", metavar="URL", help="another address of the API")
     parser.add_argument(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from svctoolkit import yamlfile
+from svctoolkit import rudder_cli, yamlfile
 from svctoolkit.errors import ConfigError, Problem
 from svctoolkit.json_types import Json
 from svctoolkit.policies.propose import proposals
@@ -151,8 +151,13 @@ def _copy_plans(workspace: Workspace, draft: Path) -> None:
             for file in item.project.files:
                 copy = draft / "tracking" / file.resolve().relative_to(folder)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(file, copy)
+                copy.write_text(_with_variables(file), encoding="utf-8")
             item.path = Path("tracking")
+
+
+def _with_variables(file: Path) -> str:
+    """Return the text of a rudder-cli file with its variables replaced: the copy has to work in another shell."""
+    return rudder_cli.substitute(yamlfile.load_text(file), rudder_cli.given_variables(os.environ)).text
 
 
 def _write_code(item: Transformation | Library, file: Path, draft: Path) -> None:

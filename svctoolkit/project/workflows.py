@@ -39,6 +39,50 @@ jobs:
         with: {{name: svctoolkit, path: build/, if-no-files-found: ignore}}
 """
 
+_PROJECT = """\
+# A rudder-cli project: validate, run, replay, comment on the pull request. Nothing is sent, and no secret is needed.
+# Keep this file out of the project's own folder: rudder-cli stops at YAML that is not a resource.
+name: svctoolkit
+on:
+  push: {branches: [main]}
+  pull_request:
+permissions: {contents: read, pull-requests: write}
+jobs:
+  project:
+    runs-on: ubuntu-latest
+    timeout-minutes: 20
+    steps:
+      - uses: actions/checkout@v4
+        with: {fetch-depth: 0, persist-credentials: false}
+      - uses: actions/setup-python@v5
+        with: {python-version: "3.12"}
+      - run: INSTALL
+      - name: validate
+        run: svctoolkit check PROJECT --trust-code
+      - name: run
+        run: svctoolkit run . --trust-code --report junit=build/junit.xml --report github
+      - name: replay
+        if: github.event_name == 'pull_request'
+        env: {BASE: "${{ github.event.pull_request.base.sha }}"}
+        run: |
+          mkdir -p build
+          {
+            echo '```text'
+            svctoolkit changes PROJECT --since "$BASE" --trust-code || true
+            for events in suites/events/*; do
+              svctoolkit replay "$events" --workspace PROJECT --before "$BASE" --mask-personal --trust-code
+            done 2>/dev/null
+            echo '```'
+          } > build/replay.md
+      - name: comment
+        if: github.event_name == 'pull_request'
+        env: {GH_TOKEN: "${{ github.token }}"}
+        run: gh pr comment ${{ github.event.pull_request.number }} --body-file build/replay.md
+      - uses: actions/upload-artifact@v4
+        if: always()
+        with: {name: svctoolkit, path: build/, if-no-files-found: ignore}
+"""
+
 _GITLAB = f"""\
 # Suites on every push and merge request. Nothing is sent anywhere, and no secret is needed.
 # In a project that is not at the top of its repository, move this file there and add `cd FOLDER` to the scripts.
@@ -105,6 +149,12 @@ repos:
 #: For tests in Python: nothing passes by accident there, either.
 PYTEST_INI = "[pytest]\nsvctoolkit_strict = true\n"
 GITIGNORE = "# values of secrets\n.env\n# results of runs and reports\n.svctoolkit/\nbuild/\n"
+
+
+def project_workflow(project: str) -> dict[str, str]:
+    """Return the workflow of GitHub for the folder of a rudder-cli project, by its name."""
+    name, _ = WORKFLOWS["github"]
+    return {name: _PROJECT.replace("PROJECT", project).replace("INSTALL", _INSTALL)}
 
 
 def workflow_files(system: System | None) -> dict[str, str]:

@@ -93,32 +93,6 @@ def code_in(path: Path) -> list[CodeItem]:
     return [CodeItem(spec.id or path.stem, spec.name, spec.language, code, import_name)]
 
 
-class EventSource(msgspec.Struct):
-    """`spec` of an event-stream-source. Members that are not used here are ignored."""
-
-    id: Text
-    name: Text
-    type: str = "http"
-    enabled: bool = True
-
-
-class _EventSourceFile(msgspec.Struct):
-    version: Literal["rudder/v1"]
-    kind: Literal["event-stream-source"]
-    spec: EventSource
-
-
-def event_sources_in(path: Path) -> list[EventSource]:
-    """Return the source in a file; an empty list if the file is something else. Raises `InvalidWorkspace`."""
-    if not _mentions(path, b"event-stream-source"):
-        return []
-    document = yamlfile.load(path, error=InvalidWorkspace)
-    if not isinstance(document.data, dict) or document.data.get("kind") != "event-stream-source":
-        return []
-    yamlfile.check(document, yamlfile.schema(_EventSourceFile), InvalidWorkspace)
-    return [msgspec.convert(document.data, _EventSourceFile).spec]
-
-
 def load(path: Path) -> Project:
     """Load the transformation in a file, with the libraries of its project. Raises `InvalidWorkspace`."""
     document, shape = _load_file(path)

@@ -11,7 +11,7 @@ DOCS = Path(str(files("svctoolkit") / "docs"))
 NAVIGATION = {
     "Tutorials": {"": ["index", "first-minute", "installation", "import", "rudderstack-export", "notebooks"]},
     "How to": {
-        "Start": ["recipes", "ci", "agents", "troubleshooting", "faq"],
+        "Start": ["recipes", "ci", "rudder-cli", "agents", "troubleshooting", "faq"],
         "Configure": ["transformations", "environments", "destinations", "own-destinations", "policies"],
         "Run and check": [
             "data-plane",

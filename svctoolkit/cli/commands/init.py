@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from svctoolkit.cli._command import Command, Exit
-from svctoolkit.errors import ConfigError, Problem, ToolkitError
+from svctoolkit.errors import ConfigError, Problem, ToolkitError, UsageError
 
 if TYPE_CHECKING:
     from svctoolkit.project.workflows import System
@@ -194,6 +194,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ci", choices=("github", "gitlab"), help="also write a workflow that runs the suites, without secrets"
     )
+    parser.add_argument(
+        "--from",
+        dest="origin",
+        choices=("rudder-cli",),
+        help="write suites for a rudder-cli project, with snapshots of what it sends today, next to its folder",
+    )
+    parser.add_argument(
+        "--project", metavar="PROJECT", help="folder of that project (default: the only one in the folder)"
+    )
     parser.add_argument("--agents", action="store_true", help="also write AGENTS.md, a guide for coding agents")
 
 
@@ -203,7 +212,7 @@ def _run(args: argparse.Namespace) -> int:
     from svctoolkit.workspace import record_written
 
     folder = Path(args.folder)
-    contents = _files(folder, args.ci, agents=args.agents)
+    contents = _beside_project(args, folder) or _files(folder, args.ci, agents=args.agents)
     _write(folder, contents)
     record_written({folder / name: text for name, text in contents.items()})
     files = "\n".join(f"  {folder / name}" for name in contents)
@@ -213,6 +222,20 @@ def _run(args: argparse.Namespace) -> int:
         f"next: {_terminal.enter(args.folder)}{_terminal.program()} run"
     )
     return Exit.OK
+
+
+def _beside_project(args: argparse.Namespace, folder: Path) -> dict[str, str]:
+    """The files for a rudder-cli project; nothing without `--from`."""
+    if args.origin is None:
+        if args.project:
+            raise UsageError("--project needs --from rudder-cli")
+        return {}
+    from svctoolkit.project import beside
+
+    if args.ci == "gitlab":
+        raise UsageError("--from rudder-cli writes a workflow for GitHub only: --ci github")
+    project = Path(args.project) if args.project else beside.find_project(folder)
+    return beside.starter_files(project, folder, github=args.ci == "github")
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
@@ -240,12 +263,13 @@ command = Command(
     help="create a small working project",
     description="""
         Write a workspace, a suite, a user transformation and a README to a folder. Existing files are never
-        overwritten: if one exists, nothing is written.
+        overwritten: if one exists, nothing is written. For a rudder-cli project, write suites next to its folder.
     """,
     examples=(
         "svctoolkit init",
         "svctoolkit init shop --ci github && cd shop && svctoolkit run",
         "svctoolkit init shop --agents",
+        "svctoolkit init --from rudder-cli --project rudder --ci github",
     ),
     add_arguments=_add_arguments,
     run=_run,

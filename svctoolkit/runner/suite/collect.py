@@ -50,7 +50,8 @@ class Loaded:
         """Take the present content of suites and workspaces as that of the last run."""
         suites = [suite for suites in self._suites.values() for suite in suites]
         self._content = {suite.path.resolve(): suite.document.data for suite in suites}
-        self._content |= {file: yamlfile.load(file).data for file in self.workspaces}
+        files = [file for file in self.workspaces if file.is_file()]  # not the folders of rudder-cli projects
+        self._content |= {file: yamlfile.load(file).data for file in files}
 
     def content(self, file: Path) -> Json:
         """Return what a file contained in the last run; None if it was not part of it."""

@@ -18,7 +18,7 @@ from svctoolkit.runner.suite.common import Common, common_of
 from svctoolkit.runner.suite.model import Suite, calls_of
 from svctoolkit.runner.suite.scenarios import ScenarioBuilder
 from svctoolkit.runner.suite.variables import Environment, Variables, with_names
-from svctoolkit.workspace import Workspace, announce, load_env
+from svctoolkit.workspace import Workspace, announce, load_env, project_at
 from svctoolkit.yamlfile import Document
 
 
@@ -134,9 +134,9 @@ def _workspace(
         key = next(iter(inline))
         raise InvalidSuite(document.problem([key], f"{key!r} belongs in the workspace file {written}", key=True))
     file = path.parent / written
-    if not file.is_file():
+    if not file.is_file() and project_at(file) is None:
         raise InvalidSuite(document.problem(["workspace"], f"no such file: {written} (looked for {file})"))
-    environment.values = load_env(file.parent, environment.values)
+    environment.values = load_env(file if file.is_dir() else file.parent, environment.values)
     loaded = scope.get(file.resolve())
     if loaded is None:
         loaded = scope[file.resolve()] = Workspace.load(file, environ=environment.values)
