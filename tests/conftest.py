@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import cpu
+from tests import brief, shares
 from tests.examples import DEFAULT
 
 if TYPE_CHECKING:
@@ -66,7 +66,12 @@ _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    cpu.register(config)
+    if os.environ.get("TESTS_CPU"):
+        from tests import cpu  # not on Windows
+
+        cpu.register(config)
+    shares.register(config)
+    brief.register(config)
 
 
 @pytest.fixture

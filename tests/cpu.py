@@ -2,13 +2,15 @@
 
     TESTS_CPU=cpu.tsv pytest; python -m tests.cpu cpu.tsv
 
-prints the twenty tests with the most CPU time, and fails if one of them takes more than a test may. Each pytest process
+prints the twenty tests with the most CPU time, and fails if one of them takes more than a test may. With `--seconds` it
+also writes the sums of files for `tests.shares`. Each pytest process
 appends a line for each test, so that workers need not send them. The CPU time of a module's fixtures counts for its
 first test; that of a process that lives on counts for the test that runs at the time.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import sys
@@ -18,11 +20,15 @@ from typing import NamedTuple
 
 import pytest
 
+from tests import shares
+
 #: The variable with the path of the file that gets the lines.
 FILE = "TESTS_CPU"
 #: CPU seconds of one test, with its processes. Wall time says nothing on a busy machine.
 MOST = 15.0
 SHOWN = 20
+#: CPU seconds of a file that is listed for the shares of workers.
+LEAST = 1.0
 #: What is no test: imports and the collection of tests; the end of a process; and the process that distributes tests.
 OTHERS = COLLECTION, END, CONTROLLER = "(collection)", "(end)", "(controller)"
 
@@ -111,10 +117,9 @@ class ControllerPlugin:
 
 
 def register(config: pytest.Config) -> None:
-    """Measure the tests of this process, if TESTS_CPU names a file."""
-    if path := os.environ.get(FILE):
-        distributes = getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")
-        config.pluginmanager.register((ControllerPlugin if distributes else Plugin)(Path(path)))
+    """Measure the tests of this process."""
+    distributes = getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")
+    config.pluginmanager.register((ControllerPlugin if distributes else Plugin)(Path(os.environ[FILE])))
 
 
 def measured(paths: Iterable[Path]) -> dict[str, Cpu]:
@@ -143,8 +148,20 @@ def report(figures: dict[str, Cpu]) -> Iterator[str]:
         yield f"{cpu.own:5.1f} {cpu.children:11.1f}  {name}"
 
 
-def main(paths: list[str]) -> int:
+def by_file(figures: dict[str, Cpu]) -> dict[str, float]:
+    """The CPU seconds of each file, for `tests.shares`; those with little are left out."""
+    seconds: dict[str, float] = {}
+    for name, cpu in figures.items():
+        file = name.partition("::")[0]
+        seconds[file] = seconds.get(file, 0) + cpu.total
+    return {file: round(number, 1) for file, number in sorted(seconds.items()) if number > LEAST and file not in OTHERS}
+
+
+def main(arguments: list[str]) -> int:
+    paths = [argument for argument in arguments if argument != "--seconds"]
     figures = measured(map(Path, paths))
+    if len(paths) < len(arguments):
+        shares.SECONDS.write_text(json.dumps(by_file(figures), indent=0) + "\n", encoding="utf-8")
     print(*report(figures), sep="\n")
     heavy = [name for name, cpu in figures.items() if name not in OTHERS and cpu.total > MOST]
     for name in heavy:
