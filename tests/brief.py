@@ -55,6 +55,7 @@ class LeftOut:
     def pytest_testnodedown(self, node: Any) -> None:
         self.number += getattr(node, "workeroutput", {}).get(LEFT_OUT, 0)
 
+    @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter and self.number:
@@ -62,8 +63,10 @@ class LeftOut:
 
 
 def register(config: pytest.Config) -> None:
-    """For a run of all default tests, unless `-v` or `-q` asks for another output."""
-    if config.args_source == pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr == "not slow":
+    """For a run of all default tests; lines in place of dots unless `-v` or `-q` asks for another output."""
+    is_worker = hasattr(config, "workerinput")
+    is_whole = config.args_source == pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr == "not slow"
+    if is_worker or is_whole:
         config.pluginmanager.register(LeftOut(config))
-        if config.pluginmanager.hasplugin("terminalreporter") and config.option.verbose == 0:
-            config.pluginmanager.register(Brief(config))
+    if is_whole and not is_worker and config.option.verbose == 0:
+        config.pluginmanager.register(Brief(config))

@@ -62,9 +62,15 @@ LONGEST = (
     "tests/warehouse/test_change.py",
 )
 
+#: By selection: the words of a file that may have one of the selected tests.
+_WORDS = {
+    "slow": ("mark.slow", "some_by_default"),
+    "slow or hypothesis": ("mark.slow", "some_by_default", "hypothesis"),
+}
 _ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("TESTS_CPU"):
         from tests import cpu  # not on Windows
@@ -114,11 +120,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Files without a test that would run are not imported: it takes minutes, and each worker does it."""
-    if config.option.markexpr not in ("slow", "not slow") or not collection_path.match("test_*.py"):
+    words = _WORDS.get(config.option.markexpr, ())
+    if not (words or config.option.markexpr == "not slow") or not collection_path.match("test_*.py"):
         return None
     text = collection_path.read_text(encoding="utf-8")
-    if config.option.markexpr == "slow":
-        return None if "mark.slow" in text or "some_by_default" in text else True
+    if words:
+        return None if any(word in text for word in words) else True
     return True if _ALL_SLOW.search(text) else None
 
 
@@ -126,7 +133,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     names = Counter(item.nodeid for item in items)
     if len(names) < len(items):
         raise pytest.UsageError(f"pytest-xdist runs one of the tests with equal names: {names.most_common(1)[0][0]}")
-    if config.option.markexpr == "slow":
+    if config.option.markexpr in _WORDS:
         place = {ROOT / name: number for number, name in enumerate(LONGEST)}
         items.sort(key=lambda item: place.get(item.path, len(place)))
 

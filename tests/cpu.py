@@ -4,8 +4,8 @@
 
 prints the twenty tests with the most CPU time, and fails if one of them takes more than a test may. With `--seconds` it
 also writes the sums of files for `tests.shares`. Each pytest process
-appends a line for each test, so that workers need not send them. The CPU time of a module's fixtures counts for its
-first test; that of a process that lives on counts for the test that runs at the time.
+appends a line for each test, so that workers need not send them. Fixtures that several tests share
+have a line of their own. The CPU time of a process that lives on counts for the test that runs at the time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -83,26 +83,43 @@ def _children(process: str) -> Iterator[str]:
 
 
 class Plugin:
-    """Appends a line for each test of this process to a file."""
+    """Appends a line to a file for each test of this process, and for each fixture that several tests share."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", buffering=1, encoding="utf-8")
-        self._before = Cpu(0, 0)
+        self._before = self._of_test = Cpu(0, 0)
 
     def pytest_collection_finish(self) -> None:
-        self._write(COLLECTION, used())
+        self._write(COLLECTION, self._since())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(
+        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+    ) -> Generator[None, Any, Any]:
+        if fixturedef.scope == "function":
+            return (yield)
+        self._of_test += self._since()
+        try:
+            return (yield)
+        finally:
+            self._write(f"{request.node.nodeid or 'session'}::fixture {fixturedef.argname}", self._since())
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self._write(nodeid, used())
+        self._write(nodeid, self._of_test + self._since())
+        self._of_test = Cpu(0, 0)
 
     def pytest_unconfigure(self) -> None:
-        self._write(END, used())
+        self._write(END, self._since())
         self._file.close()
 
-    def _write(self, name: str, now: Cpu) -> None:
-        taken = now - self._before
-        self._before = now
-        self._file.write(f"{taken.own:.4f}\t{taken.children:.4f}\t{name}\n")
+    def _since(self) -> Cpu:
+        """What this process has used since the last call."""
+        now = used()
+        taken, self._before = now - self._before, now
+        return taken
+
+    def _write(self, name: str, cpu: Cpu) -> None:
+        self._file.write(f"{cpu.own:.4f}\t{cpu.children:.4f}\t{name}\n")
 
 
 class ControllerPlugin:
@@ -118,8 +135,12 @@ class ControllerPlugin:
 
 def register(config: pytest.Config) -> None:
     """Measure the tests of this process."""
-    distributes = getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")
-    config.pluginmanager.register((ControllerPlugin if distributes else Plugin)(Path(os.environ[FILE])))
+    path = Path(os.environ[FILE])
+    if getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(ControllerPlugin(path))
+    else:
+        del os.environ[FILE]  # a pytest that a test starts is a child, with no lines of its own
+        config.pluginmanager.register(Plugin(path))
 
 
 def measured(paths: Iterable[Path]) -> dict[str, Cpu]:
@@ -157,13 +178,17 @@ def by_file(figures: dict[str, Cpu]) -> dict[str, float]:
     return {file: round(number, 1) for file, number in sorted(seconds.items()) if number > LEAST and file not in OTHERS}
 
 
+def is_test(name: str) -> bool:
+    return name not in OTHERS and "::fixture " not in name
+
+
 def main(arguments: list[str]) -> int:
     paths = [argument for argument in arguments if argument != "--seconds"]
     figures = measured(map(Path, paths))
     if len(paths) < len(arguments):
         shares.SECONDS.write_text(json.dumps(by_file(figures), indent=0) + "\n", encoding="utf-8")
     print(*report(figures), sep="\n")
-    heavy = [name for name, cpu in figures.items() if name not in OTHERS and cpu.total > MOST]
+    heavy = [name for name, cpu in figures.items() if is_test(name) and cpu.total > MOST]
     for name in heavy:
         print(f"{name}: more than {MOST:.0f} s of CPU; split it, or test a smaller input", file=sys.stderr)
     return 1 if heavy else 0

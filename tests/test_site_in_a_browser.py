@@ -35,8 +35,19 @@ def too_wide(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (900, "light"), (1400, "dark")])
-def test_pages_are_accessible(browser: Browser, site: Path, width: int, scheme: str) -> None:
+#: (all pages, in three tests that take about as long as each of the others)
+THIRDS = [names()[number::3] for number in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "pages"),
+    [
+        *((390, "light", third) for third in THIRDS),
+        *((*of, KINDS) for of in [(390, "dark"), (900, "light"), (1400, "dark")]),
+    ],
+    ids=["390-light-1", "390-light-2", "390-light-3", "390-dark", "900-light", "1400-dark"],
+)
+def test_pages_are_accessible(browser: Browser, site: Path, width: int, scheme: str, pages: list[str]) -> None:
     """axe finds nothing, and no page is wider than the window: every page on a phone, one of each kind elsewhere.
 
     Contrast, whose measurement takes most of the time, is the same on all pages of a kind.
@@ -44,7 +55,7 @@ def test_pages_are_accessible(browser: Browser, site: Path, width: int, scheme: 
     axe = (packages.node_clients() / "node_modules/axe-core/axe.min.js").read_text()
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     page, found = context.new_page(), {}
-    for name in names() if (width, scheme) == (390, "light") else KINDS:
+    for name in pages:
         page.goto(address(site, name))
         page.evaluate(axe)
         rules = {"color-contrast": {"enabled": name in KINDS}}

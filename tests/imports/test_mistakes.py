@@ -50,14 +50,15 @@ def test_the_imported_project_passes(shop: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_at_least_twenty_of_twenty_three_mistakes_are_caught(shop: Path) -> None:
-    """The mistakes of a first use: 15 in code, 8 in the workspace. Prints which ones no scenario notices."""
-    caught = {mistake.name: is_caught(shop, mistake) for mistake in MISTAKES}
+@pytest.mark.parametrize("third", range(3))
+def test_at_least_twenty_of_twenty_three_mistakes_are_caught(shop: Path, third: int) -> None:
+    """The mistakes of a first use: 15 in code, 8 in the workspace; all but one of each third. Prints the others."""
+    caught = {mistake.name: is_caught(shop, mistake) for mistake in MISTAKES[third::3]}
     missed = [name for name, is_ in caught.items() if not is_]
 
-    print(f"{sum(caught.values())} of {len(MISTAKES)} mistakes are caught; missed: {missed}")
+    print(f"{sum(caught.values())} of {len(caught)} mistakes are caught; missed: {missed}")
     assert (len(MISTAKES), len(CODE)) == (23, 15)
-    assert len(missed) <= 3, missed
+    assert len(missed) <= 1, missed
 
 
 CLOCK = """\
