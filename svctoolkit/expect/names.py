@@ -11,6 +11,25 @@ _EVENT = (
     *("type", "event", "userId", "anonymousId", "properties", "traits", "context", "integrations"),
     *("messageId", "timestamp", "originalTimestamp", "sentAt", "groupId", "previousId", "name", "category"),
 )
+#: Members that clients, gateways and some destinations add to events.
+_ADDED = (
+    *("channel", "receivedAt", "request_ip", "rudderId", "recordId", "writeKey", "anonymousID", "version", "_metadata"),
+    *("sourceId", "sourceType", "destinationId", "action", "fields", "identifiers", "mappedToDestination", "statId"),
+    *("sessionId", "active", "projectId", "library", "userProperties", "originalMessageId", "failedMessageIds", "to"),
+)
+#: Members that belong to some types of events only.
+_OF_TYPES = {
+    "properties": ("track", "page", "screen"),
+    "traits": ("identify", "group"),
+    "event": ("track",),
+    "groupId": ("group",),
+    "previousId": ("alias",),
+}
+_CONTEXT = (
+    *("traits", "app", "campaign", "device", "library", "locale", "network", "page", "referrer", "screen"),
+    *("timezone", "userAgent", "userAgentData", "groupId", "externalId", "consentManagement", "sessionId"),
+    *("sessionStart", "location", "integrations"),
+)
 
 
 def one_edit(name: str, other: str) -> bool:
@@ -47,9 +66,39 @@ def near_name(name: str, others: Iterable[str]) -> str:
 @lru_cache(1024)
 def near_member(name: str) -> str:
     """Return the member of an event that `name` is a typo of, or an empty string."""
-    if name in _EVENT:
+    if name in _EVENT or name in _ADDED:
         return ""
     return next((other for other in _EVENT if is_typo(name, other)), "")
+
+
+def near_object(name: str) -> str:
+    """Return the member that an object called `name` is probably meant to be, or an empty string."""
+    return {"property": "properties", "props": "properties", "trait": "traits"}.get(name.lower(), "")
+
+
+def near_context(name: str) -> str:
+    """Return the member of `context` that `name` is a typo of, or an empty string; a plural may be a custom one.
+
+    >>> near_context("trait"), near_context("traits"), near_context("devices"), near_context("shop")
+    ('traits', '', '', '')
+    """
+    if name in _CONTEXT:
+        return ""
+    return next((other for other in _CONTEXT if name != f"{other}s" and is_typo(name, other)), "")
+
+
+def unknown_member(name: str, type: str) -> str:
+    """Return why a member belongs to no event of this type, or an empty string.
+
+    >>> unknown_member("extra", "track"), unknown_member("properties", "identify"), unknown_member("userId", "track")
+    ('belongs to no type of event', 'belongs to track, page, screen events', '')
+    """
+    if name in _OF_TYPES and type in _TYPES and type not in _OF_TYPES[name]:
+        return f"belongs to {', '.join(_OF_TYPES[name])} events"
+    return "" if name in (*_EVENT, *_ADDED) else "belongs to no type of event"
+
+
+_TYPES = ("track", "identify", "page", "screen", "group", "alias")
 
 
 def is_typo(name: str, other: str) -> bool:

@@ -35,12 +35,21 @@ def at(value: Json, path: str) -> Json:
     return _at(value, path.split(".")) if path else value
 
 
-def _at(value: Any, steps: list[str]) -> Any:
+def every_at(value: Json, path: str) -> Json:
+    """Return the same as `at`, but with `MISSING` in the list for each element that has no value there.
+
+    >>> every_at({"products": [{"sku": "A1"}, {}]}, "products.*.sku")
+    ['A1', nothing]
+    """
+    return _at(value, path.split("."), keeps=True) if path else value
+
+
+def _at(value: Any, steps: list[str], *, keeps: bool = False) -> Any:
     for number, step in enumerate(steps):
         if step == "*":
             inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-            values = (_at(element, steps[number + 1 :]) for element in inner)
-            return [element for element in values if element is not MISSING]
+            values = (_at(element, steps[number + 1 :], keeps=keeps) for element in inner)
+            return [element for element in values if keeps or element is not MISSING]
         if isinstance(value, Mapping) and step in value:
             value = value[step]
         elif isinstance(value, list) and _INDEX.fullmatch(step) and -len(value) <= int(step) < len(value):

@@ -26,11 +26,12 @@ from svctoolkit.runner.attempts.outcome import Covered, Finished, Notice, Outcom
 from svctoolkit.runner.planes.pool import Planes, open_planes
 from svctoolkit.runner.report.reporters import REPORTERS, Output, Reporter
 from svctoolkit.runner.run import outcomes, run, skip_reason
+from svctoolkit.runner.suite.checks.ineffective import unknown_members
 from svctoolkit.runner.suite.collect import Loaded, collect, select
 from svctoolkit.runner.suite.format import schema
 from svctoolkit.runner.suite.load import load, loads, suite_of
 from svctoolkit.runner.suite.model import Scenario, Step, Suite
-from svctoolkit.runner.suite.select import find
+from svctoolkit.runner.suite.select import find, overlooked
 
 if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import CheckedLines, Collector, Coverage, coverage_lines
@@ -92,6 +93,7 @@ __all__ = [
     "loads",
     "open_planes",
     "outcomes",
+    "overlooked",
     "problems",
     "remote_planes",
     "run",
@@ -100,6 +102,7 @@ __all__ = [
     "select",
     "skip_reason",
     "suite_of",
+    "unknown_members",
     "violation_records",
     "write",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from svctoolkit.json_types import Json
 from svctoolkit.workspace._code import CodeLog, LostValue, UserCode
+from svctoolkit.workspace._consent import consent_problems
 from svctoolkit.workspace._env_file import load_env, save_env
 from svctoolkit.workspace._idle import idle_settings_of
 from svctoolkit.workspace._items import (
@@ -78,6 +79,7 @@ __all__ = [
     "config_names",
     "config_secrets",
     "configuration_of",
+    "consent_problems",
     "every_piece",
     "file_secrets",
     "forward_key",

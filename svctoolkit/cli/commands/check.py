@@ -39,7 +39,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _revision, _terminal
+    from svctoolkit.runner.suite.select import overlooked
     from svctoolkit.workspace import Workspace
+    from svctoolkit.yamlfile import display_name
 
     file = _revision.file_of(args.file or "workspace.yaml")
     if file is not None and _is_project(file):
@@ -57,14 +59,16 @@ def _run(args: argparse.Namespace) -> int:
 
         Policies.of_workspace(workspace)  # raises an error with the position of each mistake
     warned = [item.message for item in caught if isinstance(item.message, WorkspaceWarning)]
-    problems, suites = _suites(file)
+    problems, suites, of_suites = _suites(file)
     idle = _idle_settings(workspace)
+    consents = list(_consents(workspace, file))
     notes = [*(str(problem) for message in warned for problem in message.problems), *_unused(workspace)]
     notes += [
         f"destination {key!r}: {', '.join(name.partition('.')[2] for name in names)} "
         f"{'has' if len(names) == 1 else 'have'} no effect on events in cloud mode"
         for key, names in idle.items()
     ]
+    notes += [*(f"{display_name(path)}: {_OVERLOOKED}" for path in overlooked([file.parent])), *of_suites]
     others = [f"note: {item.message}" for item in caught if not isinstance(item.message, WorkspaceWarning)]
     for line in (f"{file}: {_contents(workspace)}", *_states(workspace), suites, *others):
         _terminal.out(_terminal.plain(line))
@@ -72,6 +76,9 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(f"\n{_terminal.quantity(len(problems), 'problem')} in suites:")
         _terminal.out("\n".join(f"  {_terminal.plain(str(problem))}" for problem in problems))
         _terminal.out("svctoolkit docs InvalidSuite explains them")
+    if consents:
+        _terminal.out(f"\n{_terminal.quantity(len(consents), 'problem')} in consent settings:")
+        _terminal.out("\n".join(f"  {_terminal.plain(problem)}" for problem in consents))
     if notes:
         _terminal.out(f"\n{_terminal.quantity(len(notes), 'note')}:")
         _terminal.out("\n".join(f"  {_terminal.plain(note)}" for note in notes))
@@ -79,9 +86,27 @@ def _run(args: argparse.Namespace) -> int:
         names += [name for of_key in idle.values() for name in of_key if name not in names]
         if names and file.suffix != ".json":  # a configuration of RudderStack has no `known`
             _terminal.out(f"accept these types and variables in the workspace file with  known: [{', '.join(names)}]")
-    if not notes and not problems:
+    if not notes and not problems and not consents:
         _terminal.out("\nno notes")
-    return Exit.FAILED if problems or (notes and args.strict) else Exit.OK
+    return Exit.FAILED if problems or consents or (notes and args.strict) else Exit.OK
+
+
+_OVERLOOKED = "has scenarios, but is never run: the name of a suite must end with .suite.yaml"
+
+
+def _consents(workspace: Workspace, file: Path) -> Iterator[str]:
+    """Yield a line with its position for each consent setting that can never apply: events would pass without it."""
+    from svctoolkit import yamlfile
+    from svctoolkit.workspace import consent_problems
+
+    problems = list(consent_problems(workspace))
+    document = yamlfile.load(file) if problems and file.suffix in (".yaml", ".yml") else None
+    for path, text in problems:
+        is_own = document is not None and isinstance(document.data, Mapping) and "destinations" in document.data
+        where = (
+            document.where(path, key=True) if document is not None and is_own else f"{file}: {'.'.join(map(str, path))}"
+        )
+        yield f"{where}: {text}"
 
 
 def _is_project(path: Path) -> bool:
@@ -188,9 +213,10 @@ def _states(workspace: Workspace) -> Iterator[str]:
         yield f"  {key:<{width}}  {workspace.destinations[key].type:<{types}}  {'; '.join((state.text, *state.notes))}"
 
 
-def _suites(workspace_file: Path) -> tuple[Sequence[Problem], str]:
-    """Return the problems of the suites next to the workspace file, and a line about them."""
+def _suites(workspace_file: Path) -> tuple[Sequence[Problem], str, Sequence[str]]:
+    """Return the problems of the suites next to the workspace file, a line about them, and notes."""
     from svctoolkit.cli._terminal import quantity
+    from svctoolkit.runner.suite.checks.ineffective import unknown_members
     from svctoolkit.runner.suite.collect import collect
 
     try:
@@ -198,10 +224,11 @@ def _suites(workspace_file: Path) -> tuple[Sequence[Problem], str]:
             warnings.simplefilter("ignore")  # the same as for the workspace
             suites, scenarios = collect([str(workspace_file.parent)])
     except ConfigError as error:
-        return error.problems, "suites: some cannot be run"
+        return error.problems, "suites: some cannot be run", ()
     if not suites:
-        return (), "suites: none"
-    return (), f"suites: {quantity(len(suites), 'file')}, {quantity(len(scenarios), 'scenario')}"
+        return (), "suites: none", ()
+    counts = f"suites: {quantity(len(suites), 'file')}, {quantity(len(scenarios), 'scenario')}"
+    return (), counts, list(unknown_members(suites))
 
 
 def _idle_settings(workspace: Workspace) -> dict[str, list[str]]:

@@ -120,15 +120,22 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
     from svctoolkit import runner
     from svctoolkit.cli import _terminal
     from svctoolkit.workspace import require_trust
+    from svctoolkit.yamlfile import display_name
 
     with recording() as shared:
         variables = _variables(args)
     suites, scenarios = runner.collect(_targets(args), variables=variables, loaded=current.loaded if current else None)
-    chosen = _choose(scenarios, args, shared, current)
+    for file in runner.overlooked(Path(target) for target in _targets(args)):
+        _terminal.err(f"{display_name(file)}: {_OVERLOOKED}")
+    selected = _select(scenarios, args, shared, current)
+    chosen = _arrange(selected, args)
     if args.validate and suites:
         _terminal.out(
             f"{_terminal.quantity(len(suites), 'suite')}, {_terminal.quantity(len(scenarios), 'scenario')}: valid"
         )
+        return Exit.OK
+    if selected and not chosen:  # a matrix may have more jobs than there are scenarios
+        _terminal.err(f"--shard {args.shard}: none of {_terminal.quantity(len(selected), 'scenario')} is in this part")
         return Exit.OK
     if not chosen:
         _terminal.err(_why_nothing(scenarios, args, current))
@@ -143,7 +150,7 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
     idle = runner.IdleParts()
     code = _run_and_report(chosen, args, snapshots, idle, read, shared)
     _print_snapshots(snapshots, suites if {s.name for s in chosen} == {s.name for s in scenarios} else [])
-    for line in idle.lines(suites):
+    for line in (*idle.lines(suites), *runner.unknown_members(suites)):
         _terminal.err(line)
     return code
 
@@ -167,7 +174,10 @@ def _variables(args: argparse.Namespace) -> dict[str, Any]:
     return variables
 
 
-def _choose(
+_OVERLOOKED = "has scenarios, but is not run: the name of a suite must end with .suite.yaml"
+
+
+def _select(
     scenarios: Sequence[Scenario], args: argparse.Namespace, shared: Inputs, current: Round | None
 ) -> list[Scenario]:
     from svctoolkit import runner
@@ -184,6 +194,12 @@ def _choose(
 
         names = last.failures()
         chosen = [s for s in chosen if s.name in names] or chosen
+    return chosen
+
+
+def _arrange(selected: Sequence[Scenario], args: argparse.Namespace) -> list[Scenario]:
+    """Return the part of the selected scenarios that runs, in the order of the run."""
+    chosen = list(selected)
     if args.shard:
         part, parts = _shard(args.shard)
         chosen = chosen[part - 1 :: parts]

@@ -24,6 +24,9 @@ def is_suite(path: Path) -> bool:
     return path.name.endswith(SUFFIXES)
 
 
+_MOST_BYTES = 1_000_000  # of a file that may be a suite: repositories have large YAML files of other tools
+
+
 def find(paths: Iterable[Path], *, projects: bool = False) -> Iterator[Path]:
     """Yield the suite files at `paths`: a file itself, and every `*.suite.yaml` (or `.yml`) below a folder, sorted.
 
@@ -52,6 +55,26 @@ def _below(folder: Path, projects: bool) -> Iterator[Path]:
             path = Path(here, name)
             if name.endswith(SUFFIXES) or (projects and name.endswith((".yaml", ".yml")) and is_project(path)):
                 yield path
+
+
+def overlooked(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the YAML files below folders that have scenarios, but not the name of a suite: they never run."""
+    for folder in dict.fromkeys(path.resolve() for path in paths if path.is_dir()):
+        for here, folders, files in os.walk(folder):
+            folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
+            for name in sorted(files):
+                path = Path(here, name)
+                if name.lower().endswith((".yaml", ".yml")) and not is_suite(path) and _has_scenarios(path):
+                    yield path
+
+
+def _has_scenarios(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MOST_BYTES)
+    except OSError:
+        return False
+    return re.search(rb"^[\"']?scenarios[\"']?:", text, re.M) is not None
 
 
 def is_project(path: Path) -> bool:

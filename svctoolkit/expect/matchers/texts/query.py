@@ -1,5 +1,7 @@
 """`$query: {PATH: VALUE, ...}`: the value at each path matches. `*` in a path is every element or member, as a list.
 
+An element without a value there counts, too: `[A1]` does not match two products of which one has no `sku`.
+
 >>> from svctoolkit.runner import differences
 >>> order = {"products": [{"sku": "A1", "price": 5}, {"sku": "B2", "price": 7}]}
 >>> for found in differences({"$query": {"products.*.sku": ["A1", "B2"], "products.1.price": 8}}, order): print(found)
@@ -16,13 +18,13 @@ from msgspec.structs import replace
 from svctoolkit.expect.compare import Comparison
 from svctoolkit.expect.difference import Difference
 from svctoolkit.expect.matchers import MISSING, Matcher
-from svctoolkit.expect.paths import at
+from svctoolkit.expect.paths import at, every_at
 
 
 def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[Difference]:
     for path, expected in operand.items():
         place = replace(comparison.child(*path.split(".")), expectation=(*comparison.expectation, path))
-        yield from place.differences(expected, at(actual, path))
+        yield from place.differences(expected, every_at(actual, path))
 
 
 def _problem(operand: Any) -> str:

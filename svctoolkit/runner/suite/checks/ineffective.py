@@ -11,9 +11,9 @@ from msgspec import UNSET
 
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem
-from svctoolkit.expect.names import is_typo, near_member
+from svctoolkit.expect.names import is_typo, near_context, near_member, near_object, unknown_member
 from svctoolkit.json_types import Json
-from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, as_list, within
+from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, Suite, as_list, within
 from svctoolkit.runner.suite.variables import references
 from svctoolkit.runner.suite.webhooks import webhooks_of
 from svctoolkit.yamlfile import Document
@@ -82,10 +82,37 @@ def event_typos(scenario: Scenario, step: Step) -> Places:
             yield from within(at, _event_typos(event, scenario))
 
 
+def unknown_members(suites: Iterable[Suite]) -> Iterator[str]:
+    """Yield a line for each member of an event that belongs to no event of its type: only user code could read it."""
+    for suite in suites:
+        yield from dict.fromkeys(line for scenario in suite.scenarios for line in _unknown_members(scenario))
+
+
+def _unknown_members(scenario: Scenario) -> Iterator[str]:
+    for step in scenario.steps:
+        key = "send" if step.spec.send is not UNSET else "event"
+        written = getattr(step.spec, key)
+        if written is UNSET or step.pending is not None or webhooks_of(step):
+            continue
+        for number, event in enumerate(as_list(written)):
+            if not isinstance(event, Mapping):
+                continue
+            at: Place = (key, number) if isinstance(written, list) else (key,)
+            for name, value in event.items():
+                if value not in ({}, None) and (why := unknown_member(name, str(event.get("type")))):
+                    place = scenario.suite.document.where([*step.place, *at, name], key=True)
+                    yield f"{place}: {name!r} {why}, so no destination reads it"
+
+
 def _event_typos(event: Mapping[str, Json], scenario: Scenario) -> Places:
     for name in event:
-        if (near := near_member(name)) and near not in event:
+        near = near_member(name) or (near_object(name) if isinstance(event[name], Mapping) else "")
+        if near and near not in event:
             yield (name,), f"an event has no member {name!r}. Did you mean {near!r}?"
+    context = event.get("context")
+    for name in context if isinstance(context, Mapping) else ():
+        if (near := near_context(name)) and near not in context:
+            yield ("context", name), f"the context has no member {name!r}. Did you mean {near!r}?"
     integrations = event.get("integrations")
     for name in integrations if isinstance(integrations, Mapping) else ():
         known = _integrations(scenario)
