@@ -378,6 +378,32 @@ def test_the_first_call_imports_little_and_its_bytecode_is_kept(tmp_path: Path) 
     assert [file.name for file in (tmp_path / "cache").rglob("worker/stateless_javascript*.pyc")]
 
 
+EARLY = """
+import sys
+started = []
+def hook(event, arguments):
+    if event == "subprocess.Popen" and '"template":true' in str(arguments):
+        started.append("svctoolkit.server.plane" in sys.modules)
+sys.addaudithook(hook)
+from svctoolkit.cli import main
+print(main(["run", "one.suite.yaml"]), started)
+"""
+
+
+def test_run_starts_the_template_before_it_imports_the_data_plane(tmp_path: Path) -> None:
+    """As soon as it knows that there is code."""
+    (tmp_path / "one.suite.yaml").write_text(f"""
+sources: {{web: {{destinations: [hook]}}}}
+destinations: {{hook: {{type: WEBHOOK, config: {{webhookUrl: https://hook.example/in}}, transformation: same}}}}
+transformations: {{same: {{language: python, code: {json.dumps(SAME["python"])}}}}}
+scenarios:
+  - {{name: one, send: {{type: track, event: A, userId: u}}, expect: {{delivered: {{$length: 1}}}}}}
+""")
+
+    done = subprocess.run([sys.executable, "-c", EARLY], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines()[-1] == "0 [False]", done.stdout + done.stderr
+
+
 def test_the_template_of_javascript_imports_little() -> None:
     """What it needs, and not what the Python layers of its packages need."""
     folder = Path(transformations.__file__).with_name("worker")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from svctoolkit.transformations._load import SandboxedTransformation, load
     from svctoolkit.transformations._pool import Pool
     from svctoolkit.transformations._probe import layers
-    from svctoolkit.transformations._template import template_problem
+    from svctoolkit.transformations._template import prepare, template_problem
     from svctoolkit.transformations._trust import Trusted, TrustStore, digest_of, imported_libraries
     from svctoolkit.transformations._types import type_files
 
@@ -71,6 +71,7 @@ __all__ = [
     "load",
     "outputs",
     "possible_layers",
+    "prepare",
     "template_problem",
     "trust_code",
     "type_files",
@@ -91,6 +92,7 @@ _ON_FIRST_USE = {
     "essential_layers": "_layers",
     "first_notice": "_layers",
     "possible_layers": "_layers",
+    "prepare": "_template",
     "template_problem": "_template",
     "trust_code": "_layers",
     "type_files": "_types",

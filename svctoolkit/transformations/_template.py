@@ -17,8 +17,9 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from svctoolkit.errors import TransformationError
 from svctoolkit.json_codec import encode
 from svctoolkit.transformations._channel import Channel, ClosedError, Words
 from svctoolkit.transformations._launch import WorkerConfig, launch
@@ -272,6 +273,17 @@ def start(
     except OSError as error:
         _templates.note(language, error.strerror or str(error))
         raise
+
+
+def prepare(languages: Iterable[str]) -> None:
+    """Start the templates of languages whose code will run soon. Returns before they are ready.
+
+    They start while this process imports what it needs itself. What goes wrong is reported by the first call.
+    """
+    for language in languages:
+        if not unavailable(language):
+            with contextlib.suppress(OSError, TransformationError):
+                _templates.running(language)
 
 
 def note_start(language: str, process: subprocess.Popen[bytes] | ForkedProcess, problem: str = "") -> None:

@@ -119,7 +119,6 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
     """Run once, or the `current` round of several. What scenarios read, on any thread, is added to `read`."""
     from svctoolkit import runner
     from svctoolkit.cli import _terminal
-    from svctoolkit.workspace import require_trust
     from svctoolkit.yamlfile import display_name
 
     with recording() as shared:
@@ -145,7 +144,7 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
         _terminal.out("\n".join(f"{s.name}  {_terminal.plain(s.title)}" for s in chosen))
         return Exit.OK
     if args.base_url is None:
-        require_trust(*(scenario.suite.workspace for scenario in chosen))
+        _prepare_sandboxes(chosen)
     snapshots = runner.Snapshots(args.update or "none")
     idle = runner.IdleParts()
     code = _run_and_report(chosen, args, snapshots, idle, read, shared)
@@ -153,6 +152,18 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
     for line in (*idle.lines(suites), *runner.unknown_members(suites)):
         _terminal.err(line)
     return code
+
+
+def _prepare_sandboxes(chosen: Sequence[Scenario]) -> None:
+    """Require trust for the code of the workspaces, and start its sandboxes while the data plane is imported."""
+    from svctoolkit.workspace import every_piece, require_trust
+
+    workspaces = {id(scenario.suite.workspace): scenario.suite.workspace for scenario in chosen}.values()
+    require_trust(*workspaces)
+    if languages := {piece.language for workspace in workspaces for piece in every_piece(workspace)}:
+        from svctoolkit import transformations
+
+        transformations.prepare(languages)
 
 
 def _targets(args: argparse.Namespace) -> list[str]:
