@@ -20,6 +20,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 
 from svctoolkit.errors import TransformationError
+from svctoolkit.interrupts import uninterrupted
 from svctoolkit.json_codec import encode
 from svctoolkit.transformations._channel import Channel, ClosedError, Words
 from svctoolkit.transformations._launch import WorkerConfig, launch
@@ -152,11 +153,12 @@ class _Template:
             started.set()
             self._ended.wait()
 
-        try:
-            threading.Thread(target=start, name="svctoolkit-template", daemon=True).start()
-        except RuntimeError as error:  # too many threads, or the interpreter is shutting down
-            raise TemplateError(str(error)) from None
-        started.wait()
+        with uninterrupted():  # the thread uses descriptors that are closed after this
+            try:
+                threading.Thread(target=start, name="svctoolkit-template", daemon=True).start()
+            except RuntimeError as error:  # too many threads, or the interpreter is shutting down
+                raise TemplateError(str(error)) from None
+            started.wait()
         if isinstance(outcome[0], BaseException):
             raise outcome[0]
         return outcome[0]
