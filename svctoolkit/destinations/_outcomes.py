@@ -7,7 +7,6 @@ RudderStack.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -49,8 +48,7 @@ class Outcome(Struct, frozen=True):
     auth: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(Struct, frozen=True):
     """The argument of a judge: the payload as it was sent, the answers to its requests, and the jobs that it carried.
 
     `jobs` are job ids, and `metadata` has the metadata of each, in the same order. The destination's configuration is

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from svctoolkit.causes import Cause, map_texts
 from svctoolkit.delivery import Delivered, rejection_of
-from svctoolkit.destinations import JobOutcome, Outcome, Reply, outcome_of_status
+from svctoolkit.destinations import DestinationType, JobOutcome, Outcome, Reply, outcome_of_status
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.route import Route
 from svctoolkit.results import Judgement
@@ -24,6 +24,7 @@ RETRIED = ("retry", "throttle")
 _LOG = logging.getLogger("svctoolkit.delivery")
 _ACCEPTED = Judgement("delivered")
 _DELIVERED = JobOutcome("delivered")
+_SUCCESS = Outcome("delivered")
 
 
 class Judged(Struct, frozen=True):
@@ -48,28 +49,41 @@ def judge(
 
     `ids` are the mapping's ids of the jobs, `metadata` has an entry for each of them.
     """
-    judges = route.type.judges
-    if not judges and 200 <= answer.status < 300:  # as nearly always
+    kind = route.type
+    if not kind.judges and 200 <= answer.status < 300:  # as nearly always
         return Judged([_DELIVERED] * len(ids))
-    outcome = _outcome(route, payload, answer, ids, metadata)
+    return _of_jobs(_outcome(route, kind, payload, answer, ids, metadata), route, kind, answer, len(ids))
+
+
+def _of_jobs(outcome: Outcome, route: Route, kind: DestinationType, answer: Delivered, jobs_count: int) -> Judged:
     mask = route.masker.text
     # Destinations that answer for the whole request give all jobs the same outcome.
-    each = outcome.jobs or [JobOutcome(outcome.outcome)] * len(ids)
+    each = outcome.jobs or [JobOutcome(outcome.outcome)] * jobs_count
     jobs = [_with_reason(job, outcome.message, mask) for job in each]
     failed = next((job for job in jobs if job.outcome != "delivered"), None)
     if failed is None:
         return Judged(jobs, auth=outcome.auth)
     cause = rejection_of(answer.status, answer.response, mask)
-    if not cause.message and judges:  # only the judge of the type can read it
+    if not cause.message and kind.judges:  # only the judge of the type can read it
         cause = replace(cause, message=failed.message.removeprefix(f"{answer.status}: "))
     return Judged(jobs, map_texts(cause, mask), outcome.auth)
 
 
-def judge_alone(route: Route, payload: Mapping[str, Json], answer: Delivered) -> Judgement:
-    """Return what an answer means for the only job of its request."""
-    if 200 <= answer.status < 300 and not route.type.judges:  # as nearly always
+def judge_each(route: Route, payloads: Sequence[Mapping[str, Json]], answers: Sequence[Delivered]) -> list[Judgement]:
+    """Return what the answers to the requests of one job mean, each for itself."""
+    kind = route.type
+    return [
+        # as nearly always
+        _ACCEPTED if 200 <= answer.status < 300 and not kind.judges else _judge_alone(route, kind, payload, answer)
+        for payload, answer in zip(payloads, answers, strict=True)
+    ]
+
+
+def _judge_alone(route: Route, kind: DestinationType, payload: Mapping[str, Json], answer: Delivered) -> Judgement:
+    outcome = _outcome(route, kind, payload, answer, (0,), ({},))
+    if outcome is _SUCCESS:
         return _ACCEPTED
-    judged = judge(route, payload, answer, (0,), ({},))
+    judged = _of_jobs(outcome, route, kind, answer, 1)
     (job,) = judged.jobs
     return Judgement(job.outcome, job.message, judged.cause)
 
@@ -84,6 +98,8 @@ def ends(outcome: str, route: Route) -> bool:
 
 def decisive(judgements: Sequence[Judgement], route: Route) -> Judgement:
     """Return what the answers to the requests of one job mean together: the first that `ends`, or else the last."""
+    if judgements.count(_ACCEPTED) == len(judgements):  # as nearly always
+        return _ACCEPTED
     earlier: Judgement | None = None
     for judgement in judgements:
         if ends(judgement.outcome, route):
@@ -118,6 +134,7 @@ def _message(response: Any) -> str:
 
 def _outcome(
     route: Route,
+    kind: DestinationType,
     payload: Mapping[str, Json],
     answer: Delivered,
     ids: Sequence[int],
@@ -125,10 +142,10 @@ def _outcome(
 ) -> Outcome:
     reply = Reply(answer.status, answer.headers, answer.response)
     own = None
-    if route.type.judges and answer.error is None:
+    if answer.error is None and kind.judges:
         sent = {**payload, "destinationConfig": route.destination.config}
         try:
-            own = route.type.judgement(sent, [reply], ids, metadata)
+            own = kind.judgement(sent, [reply], ids, metadata)
         except Exception as error:  # noqa: BLE001 - an unexpected answer, which RudderStack retries
             _LOG.warning("an answer of %s cannot be read: %r", route.destination.key, error)
             # Not failed for good: a proxy may have answered in place of the destination.
@@ -136,9 +153,9 @@ def _outcome(
             return Outcome("retry", f"the destination's answer cannot be read: {reason}")
     if own is not None:
         return own
-    by_status = outcome_of_status(reply)
-    delivered = by_status.outcome == "delivered"
-    return Outcome(by_status.outcome, "" if delivered else reason_of(answer, route.masker.text))
+    if 200 <= answer.status < 300:
+        return _SUCCESS
+    return Outcome(outcome_of_status(reply).outcome, reason_of(answer, route.masker.text))
 
 
 def _with_reason(job: JobOutcome, message: str, mask: Callable[[str], str]) -> JobOutcome:

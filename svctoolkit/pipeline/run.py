@@ -11,7 +11,7 @@ from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
 from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline.judging import judge_alone
+from svctoolkit.pipeline.judging import judge_each
 from svctoolkit.pipeline.progress import enter
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, send_to_destination, user_transform
@@ -144,4 +144,4 @@ def _deliver(
     result.destination_response = [answer.response for answer in answers]
     result.destination_response_status = [answer.status for answer in answers]
     result.requests = [answer.request for answer in answers]
-    result.judgements = [judge_alone(route, *pair) for pair in zip(payloads, answers, strict=True)]
+    result.judgements = judge_each(route, payloads, answers)

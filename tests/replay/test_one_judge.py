@@ -14,7 +14,7 @@ from svctoolkit.delivery import Answer, Delivered, HttpRequest, HttpResponse
 from svctoolkit.destinations import CATALOGUE, Context, Example, OutcomeExample
 from svctoolkit.pipeline import Stages
 from svctoolkit.pipeline.fates import Fate, pass_many
-from svctoolkit.pipeline.judging import judge_alone
+from svctoolkit.pipeline.judging import judge_each
 from svctoolkit.replay import replay
 from svctoolkit.server import Backoff
 from svctoolkit.simulations import is_simulated
@@ -112,7 +112,7 @@ def test_recorded_answers_are_judged_by_their_type(name: str) -> None:
             payload = {"endpoint": example.endpoint, "body": {"JSON": example.request}}
             answer = Delivered(example.status, example.answer, HttpRequest("POST", example.endpoint))
 
-            assert (example.name, judge_alone(to, payload, answer).outcome) == (example.name, example.outcome)
+            assert (example.name, judge_each(to, [payload], [answer])[0].outcome) == (example.name, example.outcome)
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if is_simulated(name)])

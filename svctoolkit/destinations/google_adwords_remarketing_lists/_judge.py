@@ -5,7 +5,7 @@ https://developers.google.com/data-manager/api/reference/rest
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from svctoolkit.destinations import Delivery, Outcome
 from svctoolkit.destinations._families.google_ads import judge_google_ads
