@@ -269,7 +269,7 @@ def test_a_rudder_cli_project_provides_sources_and_transformations(tmp_path: Pat
     report = import_workspace(project, tmp_path / "shop", environ={})
 
     workspace = Workspace.load(tmp_path / "shop" / "workspace.yaml", environ={})
-    assert workspace.source("web").type == "javascript"
+    assert workspace.source("web").type == "web"
     assert workspace.transformation("clean").run({"type": "track"}).error is None
     assert report.missing == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from svctoolkit.rudder_cli._connections import Entry
 from svctoolkit.rudder_cli._definitions import Release
-from svctoolkit.rudder_cli._files import SpecFile, is_spec
+from svctoolkit.rudder_cli._files import PLAN_KINDS, SpecFile, is_spec
 from svctoolkit.rudder_cli._findings import Finding
 from svctoolkit.rudder_cli._read import Destination, RudderProject, is_project, read_project
 from svctoolkit.rudder_cli._sources import plan_of, platform
@@ -13,6 +13,7 @@ from svctoolkit.rudder_cli._variables import FILES, SUFFIXES, Use, given_variabl
 
 __all__ = [
     "FILES",
+    "PLAN_KINDS",
     "SUFFIXES",
     "Destination",
     "Entry",

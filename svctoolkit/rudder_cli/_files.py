@@ -20,6 +20,8 @@ from svctoolkit.yamlfile import Document
 NEW: Final = "rudder/v1"
 OLD_VERSIONS: Final = ("rudder/0.1", "rudder/v0.1")
 TOP: Final = ("version", "kind", "metadata", "spec")
+#: Kinds that tracking plans are built from, with the position of each part.
+PLAN_KINDS: Final = ("properties", "events", "categories", "custom-types", "tracking-plan", "tp", "event-stream-source")
 PARSE: Final = "project/spec-syntax-parse-valid"
 VARIABLES: Final = "project/var-substitution"
 _EXTENSIONS: Final = (".yaml", ".yml")
@@ -160,7 +162,8 @@ def _parse(file: SpecFile) -> list[Finding]:
         problem = error.problems[0]
         message = problem.message.partition("\n")[0]
         return [Finding(PARSE, "error", file.name, "", 1, 1, message, problem.where)]
-    file.document.release()
+    if file.kind not in PLAN_KINDS:
+        file.document.release()
     data = file.document.data
     if data is None:
         return [file.finding(PARSE, (), "the file has no content: delete it, or write version, kind, metadata, spec")]

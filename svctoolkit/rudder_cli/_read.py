@@ -99,12 +99,12 @@ class RudderProject:
         """Whether `rudder-cli validate` accepts the project."""
         return all(finding.severity != "error" for finding in self.findings)
 
-    @property
+    @cached_property
     def sources(self) -> dict[str, SpecFile]:
         """The files of sources, by id."""
         return {str(file.spec["id"]): file for file in self.of_kind("event-stream-source") if file.spec.get("id")}
 
-    @property
+    @cached_property
     def connections(self) -> list[Entry]:
         """All connections."""
         return _connections.entries(self.of_kind("event-stream-connections"))

@@ -77,7 +77,8 @@ def _project(
     from svctoolkit.workspace._rudder_project import environment_of, load_project
 
     name = environment_of(environ, environment)
-    workspace, notes = load_project(folder, kind, environ, strict=strict, environment=name)
+    with yamlfile.without_collector():
+        workspace, notes = load_project(folder, kind, environ, strict=strict, environment=name)
     workspace.simulate = _level(environ)
     if notes:
         warnings.warn(WorkspaceNotes(yamlfile.cap(notes), len(notes)), stacklevel=4)

@@ -126,6 +126,7 @@ class _Builder:
     def __init__(self, project: RudderProject, workspace: Workspace, environ: Mapping[str, str]) -> None:
         self.project, self.workspace, self._environ = project, workspace, environ
         self.unset: dict[str, str] = {}
+        self._code_ids = {str(file.spec.get("id")) for file in project.of_kind("transformation")}
         for id_ in project.sources:
             self._source(id_)
         for id_ in project.every_destination:
@@ -149,8 +150,7 @@ class _Builder:
     def _destination(self, id_: str) -> None:
         item = self.project.every_destination[id_]
         config = self._resolved(item.config, self.project.with_references(item), item.secrets, item.file.name, ())
-        known = {str(file.spec.get("id")) for file in self.project.of_kind("transformation")}
-        code = item.transformation if item.transformation in known else None
+        code = item.transformation if item.transformation in self._code_ids else None
         enabled = item.enabled or _is_open(item.file.spec.get("enabled"))
         self.workspace.destinations[id_] = Destination(id_, id_, item.name, item.type, enabled, config, code)
 
@@ -210,17 +210,24 @@ def _add_plans(workspace: Workspace, project: RudderProject, values: Mapping[str
     if not project.of_kind("tracking-plan", "tp"):
         return []
     problems: list[Problem] = []
+    files = project.of_kind(*rudder_cli.PLAN_KINDS)
+    documents = {file.path: file.document for file in files if file.document and not file.foreign}
+    options: dict[str, Any] = {"format": "rudder-cli", "variables": values, "documents": documents}
     with inputs.recording() as read:
+        for path in documents:
+            inputs.noted(path)
         try:
-            loaded, lenient = plans.load(project.folder, format="rudder-cli", variables=values), False
+            loaded, lenient = plans.load(project.folder, **options), False
         except InvalidPlan as error:
             if strict:
                 raise InvalidWorkspace(error.problems) from error
             problems += error.problems
             try:
-                loaded, lenient = plans.load(project.folder, format="rudder-cli", strict=False, variables=values), True
+                loaded, lenient = plans.load(project.folder, strict=False, **options), True
             except InvalidPlan:
                 return problems
+    for document in documents.values():
+        document.release()
     for id_ in loaded.plans:
         item = TrackingPlan(id_, Path(), "rudder-cli", id_, strict=not lenient, project=loaded)
         workspace.tracking_plans[id_] = item

@@ -16,6 +16,7 @@ from svctoolkit.plans.formats._contract import Format, Loader, refusal_problems
 from svctoolkit.plans.model import Plan
 from svctoolkit.plans.project import Project
 from svctoolkit.registry import Registry
+from svctoolkit.yamlfile import Document
 
 FORMATS: Registry[Format] = Registry(
     Format, package=__name__, attribute="format", what="tracking plan format", group="svctoolkit.plans.formats"
@@ -30,11 +31,13 @@ def load(
     format: str | None = None,
     strict: bool = True,
     variables: Mapping[str, str] | None = None,
+    documents: Mapping[Path, Document] | None = None,
 ) -> Project:
     """Read the plans in a file or a folder. Without `format`, the format is detected.
 
     `variables` are the values of `{{ .NAME }}` in a project of rudder-cli, without a prefix (default: those of the
-    environment, `RUDDER_NAME`).
+    environment, `RUDDER_NAME`). `documents` are files of such a project that have been parsed already, by path: no
+    others are read.
 
     Raises `InvalidPlan` with all problems, each with file, line and column; with `strict` also for schemas that
     RudderStack rejects (it lets their events pass unchecked). Raises `UnknownName` for an unknown format.
@@ -44,7 +47,7 @@ def load(
     if not inputs.exists(path):
         raise InvalidPlan("no such file or folder", where=name)
     reader = FORMATS[format] if format else _format_of(path)
-    loader = Loader(variables=variables)
+    loader = Loader(variables=variables, documents=documents)
     project = reader.read(path, loader)
     if strict and not loader.problems:
         for plan in project.plans.values():

@@ -41,12 +41,14 @@ _MOST = 2**53  # every program that reads JSON knows integers up to here
 class Loader:
     """Loads the files of a plan. `problems` collects what is wrong in them, `files` what was read.
 
-    `variables` are the values of `{{ .NAME }}` in projects of rudder-cli; None: those of the environment.
+    `variables` are the values of `{{ .NAME }}` in projects of rudder-cli; None: those of the environment. `documents`
+    are files that have been parsed already, by path.
     """
 
     problems: list[Problem] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     variables: Mapping[str, str] | None = None
+    documents: Mapping[Path, Document] | None = None
 
     def load(self, path: Path) -> Document | None:
         """Return the document of a YAML or JSON file; None if it cannot be read, which is noted."""
@@ -63,6 +65,8 @@ class Loader:
         `fill` changes its text before it is parsed, and gets its name, too.
         """
         self.files.append(path)
+        if self.documents is not None and path in self.documents:
+            return [self.documents[path]]
         try:
             text = fill(yamlfile.load_text(path), yamlfile.display_name(path))
             return [yamlfile.load(part, name=yamlfile.display_name(path), error=InvalidPlan) for part in _parts(text)]

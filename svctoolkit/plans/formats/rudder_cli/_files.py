@@ -121,7 +121,10 @@ class SpecFile(NamedTuple):
 
 def spec_files(folder: Path, loader: Loader) -> list[SpecFile]:
     """Return the files of a project that plans are built from. Problems with the files themselves are noted."""
-    paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
+    if loader.documents is not None:
+        paths = list(loader.documents)
+    else:
+        paths = files_below(folder, (".yaml", ".yml")) if folder.is_dir() else [folder]
     variables = loader.variables
     if variables is None:
         variables = rudder_cli.given_variables(os.environ)
@@ -134,7 +137,8 @@ def spec_files(folder: Path, loader: Loader) -> list[SpecFile]:
 
 def _spec_files(path: Path, loader: Loader, variables: Mapping[str, str], proposed: list[Path]) -> Iterator[SpecFile]:
     """Yield the documents of a file, such as `plan infer` prints; mostly one."""
-    if path in proposed or not rudder_cli.is_spec(path) or _is_other(path):
+    parsed = loader.documents is not None
+    if not parsed and (path in proposed or not rudder_cli.is_spec(path) or _is_other(path)):
         return
 
     def fill(text: str, name: str) -> str:
