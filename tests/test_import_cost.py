@@ -41,12 +41,13 @@ def test_run_loads_nothing_that_it_does_not_use(suite: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_data_plane_loads_no_pictures(tmp_path: Path) -> None:
-    """A plane that sends an event draws nothing."""
+@pytest.mark.parametrize("listen", [False, True])
+def test_a_data_plane_loads_no_pictures(listen: bool, tmp_path: Path) -> None:
+    """A plane draws nothing until its page is opened."""
     code = (
         "import sys\n"
         "from svctoolkit import DataPlane, Workspace\n"
-        "with DataPlane(Workspace('shop'), listen=False) as plane:\n"
+        f"with DataPlane(Workspace('shop'), listen={listen}) as plane:\n"
         "    plane.drain()\n"
         "print('loaded', *sorted({'svctoolkit.pictures', 'svctoolkit.display', 'difflib'} & set(sys.modules)))"
     )

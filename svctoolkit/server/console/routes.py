@@ -1,54 +1,25 @@
-"""The page at `/`, its assets, and the fragments that it shows."""
+"""The page at `/`, its assets, and the routes of the fragments that it shows."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from svctoolkit import display
-from svctoolkit.display import Html
 from svctoolkit.errors import RequestError
-from svctoolkit.json_types import Json
-from svctoolkit.pictures import Days
 from svctoolkit.pipeline import Pipeline
-from svctoolkit.server.console.event_timeline import event_timeline
-from svctoolkit.server.console.webhooks import webhook_fragment, webhook_lineage
-from svctoolkit.server.inspect.failure_days import failures_by_day
-from svctoolkit.server.inspect.held._display import held_everywhere, person_blocks
-from svctoolkit.server.inspect.held.person import find_person
-from svctoolkit.server.inspect.latency import latencies
-from svctoolkit.server.inspect.own_payloads import OwnPayloads
-from svctoolkit.server.inspect.parameters import MAX_NUMBER, only, settle
-from svctoolkit.server.inspect.queries import about
-from svctoolkit.server.inspect.records import Fate, seen
+from svctoolkit.server.console.assets import HEADERS, TYPES, names, static
 from svctoolkit.server.inspect.revisions import Revisions
-from svctoolkit.server.inspect.views import View
-from svctoolkit.server.store.records import EVENTS, FATES, Filter, Records
 from svctoolkit.server.web.guard import Guard
 from svctoolkit.server.web.operation import Handler
-from svctoolkit.server.web.requests import run_name
 from svctoolkit.server.web.routes import route
 from svctoolkit.server.worker import Engine
-from svctoolkit.url_secrets import mask_http
-from svctoolkit.workspace import is_forward_key
 
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
-)
-_HEADERS = {
-    "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-_TYPES = {".js": "text/javascript", ".css": "text/css"}
+if TYPE_CHECKING:
+    from svctoolkit.server.console.fragments import Fragments
 
 
 class Console:
@@ -59,145 +30,49 @@ class Console:
         self._revisions = revisions
 
     def routes(self) -> list[Route]:
-        guarded = self._guard.local
         return [
             route("/", self.root),
-            route("/console/events/{seq:int}", guarded(self.event)),
-            route("/console/events/{seq:int}/lineage/{destination:path}", guarded(self.lineage)),
-            route("/console/webhooks/{seq:int}", guarded(self.webhook)),
-            route("/console/webhooks/{seq:int}/lineage/{destination:path}", guarded(self.webhook_lineage)),
-            route("/console/held", guarded(self.held)),
-            route("/console/latency", guarded(self.latency)),
-            route("/console/failures", guarded(self.failures)),
+            self._fragment("/console/events/{seq:int}", "event"),
+            self._fragment("/console/events/{seq:int}/lineage/{destination:path}", "lineage"),
+            self._fragment("/console/webhooks/{seq:int}", "webhook"),
+            self._fragment("/console/webhooks/{seq:int}/lineage/{destination:path}", "webhook_lineage"),
+            self._fragment("/console/held", "held"),
+            self._fragment("/console/latency", "latency"),
+            self._fragment("/console/failures", "failures"),
             route("/console/{name}", self.asset),
         ]
+
+    def _fragment(self, path: str, name: str) -> Route:
+        """Return the route of the handler `name` in `Fragments`."""
+
+        async def handle(request: Request) -> Response:
+            handler: Handler = getattr(self._fragments, name)
+            return await handler(request)
+
+        return route(path, self._guard.local(handle))
+
+    @cached_property
+    def _fragments(self) -> Fragments:
+        # Displays and pictures take a tenth of the time in which a plane starts, and most planes have no page open.
+        from svctoolkit.server.console.fragments import Fragments
+
+        return Fragments(self._engine, self._pipeline, self._revisions)
 
     async def root(self, request: Request) -> Response:
         """Return the page to browsers, and the health of the data plane, like the gateway, to programs."""
         if "text/html" not in request.headers.get("accept", ""):
             return await self._health(request)
-        return Response(_static("index.html"), media_type="text/html", headers={**_HEADERS, "Vary": "Accept"})
+        return Response(static("index.html"), media_type="text/html", headers={**HEADERS, "Vary": "Accept"})
 
     async def asset(self, request: Request) -> Response:
+        from svctoolkit import display
+
         name = request.path_params["name"]
         if name == "display.css":
-            return Response(display.STYLE + display.PICTURE_STYLE, media_type="text/css", headers=_HEADERS)
+            return Response(display.STYLE + display.PICTURE_STYLE, media_type="text/css", headers=HEADERS)
         if name == "tree_tools.js":
-            return Response(display.tree_tools(), media_type="text/javascript", headers=_HEADERS)
+            return Response(display.tree_tools(), media_type="text/javascript", headers=HEADERS)
         ending = name[name.rfind(".") :]
-        if ending not in _TYPES or name not in _names():
+        if ending not in TYPES or name not in names():
             raise RequestError(404, {"message": f"unknown asset {name[:50]!r}"})
-        return Response(_static(name), media_type=_TYPES[ending], headers=_HEADERS)
-
-    async def event(self, request: Request) -> Response:
-        """Return the timeline of an event."""
-        seq = _seq(request)
-        await settle(self._engine)
-        record = await asyncio.to_thread(about, self._engine, seq)
-        if not (record["events"] or record["rejected"]):
-            raise RequestError(404, {"message": f"event {seq} is not in the store"})
-        template = self._engine.workspace.data_plane.traces
-        trace_id = await asyncio.to_thread(self._engine.journal.traces.trace_id, seq)
-        trace = template.replace("{trace_id}", trace_id) if trace_id else ""
-        payloads = await asyncio.to_thread(self._payloads, seq)
-        return _fragment(await asyncio.to_thread(event_timeline, record, payloads, trace))
-
-    def _payloads(self, seq: int) -> dict[str, Sequence[Json]]:
-        """Return the payloads of an event alone, by destination, without those to which it was forwarded."""
-        own, mask = OwnPayloads(self._engine, self._revisions), self._engine.masker().mask
-        fates = (
-            seen(Fate, self._engine, fate) for fate in Records(self._engine.store, FATES, Filter(seq=seq)).all(100)
-        )
-        return {
-            fate.destination: [mask_http(mask(payload)) for payload in own.of(fate)]
-            for fate in fates
-            if not is_forward_key(fate.destination)
-        }
-
-    async def held(self, request: Request) -> Response:
-        """Return what simulated destinations hold: about a person (`id`), or all; of one `destination`, or of all."""
-        query = dict(request.query_params)
-        run, id, key = run_name(query.pop("run", "")), query.pop("id", ""), query.pop("destination", "")
-        only(query, "run", "id", "destination")
-        await settle(self._engine)
-        return _fragment(await asyncio.to_thread(self._held, run, id, key))
-
-    def _held(self, run: str, id: str, key: str) -> Html:
-        is_simulated, workspace = self._engine.simulated.is_simulated, self._engine.workspace
-        keys = [each.key for each in workspace.destinations.values() if is_simulated(each) and key in ("", each.key)]
-        if id:
-            return display.fragment(*person_blocks(find_person(self._engine, id, run, keys)))
-        view = View(self._engine, run)
-        return display.fragment(*held_everywhere({each: view.held(each) for each in keys}, view.lost))
-
-    async def latency(self, request: Request) -> Response:
-        """Return how long each stage takes at each destination; of one `run`, or of all."""
-        run = _run_or_all(request)
-        await settle(self._engine)
-        found = await asyncio.to_thread(latencies, self._engine, run)
-        return _fragment(display.fragment(found.picture().html() or display.message("no requests yet", "info")))
-
-    async def failures(self, request: Request) -> Response:
-        """Return how many events failed on each day; of one `run`, or of all."""
-        run = _run_or_all(request)
-        await settle(self._engine)
-        found = await asyncio.to_thread(failures_by_day, self._engine, run)
-        return _fragment(display.fragment(_drawn(found) if found.groups else display.message("no failures", "ok")))
-
-    async def lineage(self, request: Request) -> Response:
-        """Return where the fields of an event's payloads at a destination come from. Computed on request."""
-        seq, destination = _seq(request), request.path_params["destination"]
-        return _fragment(await asyncio.to_thread(self._measure, seq, destination))
-
-    async def webhook(self, request: Request) -> Response:
-        """Return the request of a webhook and its events."""
-        await settle(self._engine)
-        return _fragment(await asyncio.to_thread(webhook_fragment, self._engine, _seq(request)))
-
-    async def webhook_lineage(self, request: Request) -> Response:
-        """Return which members of a webhook the fields of payloads at a destination come from. Computed on request."""
-        where = _seq(request), request.path_params["destination"]
-        return _fragment(await asyncio.to_thread(webhook_lineage, self._engine, self._pipeline, *where))
-
-    def _measure(self, seq: int, destination: str) -> Html:
-        from svctoolkit.results.lineage._display import tables
-        from svctoolkit.results.lineage.pictures import flow
-
-        records = Records(self._engine.store, EVENTS, Filter(seq=seq)).page(0, 1)
-        if not records:
-            raise RequestError(404, {"message": f"event {seq} is not in the store"})
-        event, source = self._engine.events[seq], records[0].source
-        lineage = self._pipeline.lineage(destination, event, source=source)
-        return display.fragment(flow(lineage).html(), *tables(lineage))
-
-
-def _seq(request: Request) -> int:
-    return min(int(request.path_params["seq"]), MAX_NUMBER)
-
-
-def _run_or_all(request: Request) -> str | None:
-    """The run of the query; None for all."""
-    query = dict(request.query_params)
-    run = run_name(query.pop("run")) if "run" in query else None
-    only(query, "run")
-    return run
-
-
-def _drawn(found: Days) -> Html:
-    """The picture, or a table if everything is on one day."""
-    rows = [[cause, day, count] for cause, days in found.groups.items() for day, count in days.items()]
-    return found.html() or display.table(["cause", "day", "events"], rows)
-
-
-def _fragment(html: Html) -> Response:
-    return Response(html.encode("utf-8", "replace"), media_type="text/html", headers=_HEADERS)
-
-
-@cache
-def _names() -> frozenset[str]:
-    return frozenset(file.name for file in (files(__package__) / "static").iterdir())
-
-
-@cache
-def _static(name: str) -> str:
-    return (files(__package__) / "static" / name).read_text("utf-8")
+        return Response(static(name), media_type=TYPES[ending], headers=HEADERS)
