@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-#: What a worker returns to the process that started it: the tests that it left out.
-LEFT_OUT = "tests left out"
+#: What a worker returns to the process that started it: the numbers of tests, and of whole files, that it left out.
+LEFT_OUT = "left out"
+#: The files that were not imported, because they have slow tests only.
+FILES = pytest.StashKey[set[Path]]()
 
 
 class Brief:
@@ -38,28 +41,34 @@ class Brief:
 
 
 class LeftOut:
-    """The number of slow tests that were not selected, on the last line."""
+    """What was not selected, on the last line."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self.number = 0
+        self._config.stash[FILES] = set()
+        self._tests = self._files = 0
 
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        self.number += len(items)
+        self._tests += len(items)
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
+        self._files += len(self._config.stash[FILES])
         if hasattr(self._config, "workeroutput"):
-            self._config.workeroutput[LEFT_OUT] = self.number
+            self._config.workeroutput[LEFT_OUT] = [self._tests, self._files]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self.number += getattr(node, "workeroutput", {}).get(LEFT_OUT, 0)
+        tests, files = getattr(node, "workeroutput", {}).get(LEFT_OUT, (0, 0))
+        self._tests += tests
+        self._files += files
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         reporter: Any = self._config.pluginmanager.getplugin("terminalreporter")
-        if reporter and self.number:
-            reporter.write_line(f"{self.number} slow tests left out: bash .ci/run")
+        if reporter and self._tests:
+            files = f" and {self._files} files with nothing else" if self._files else ""
+            reporter.write_line(f"left out: {self._tests} slow tests{files}; they run with: bash .ci/run")
 
 
 def register(config: pytest.Config) -> None:

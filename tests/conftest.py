@@ -126,7 +126,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     text = collection_path.read_text(encoding="utf-8")
     if words:
         return None if any(word in text for word in words) else True
-    return True if _ALL_SLOW.search(text) else None
+    if not _ALL_SLOW.search(text):
+        return None
+    config.stash.setdefault(brief.FILES, set()).add(collection_path)
+    return True
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

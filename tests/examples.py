@@ -21,5 +21,5 @@ def up_to(thorough: int) -> int:
 
 def some_by_default(values: Collection[Any], number: int) -> list[Any]:
     """Parameters of a test: the first `number` run by default, the others like slow tests. All make the same claim."""
-    slow = [value if isinstance(value, tuple) else (value,) for value in values]
+    slow = [value if type(value) is tuple else (value,) for value in values]  # a NamedTuple is one argument
     return [*list(values)[:number], *(pytest.param(*value, marks=pytest.mark.slow) for value in slow[number:])]

@@ -27,6 +27,7 @@ from svctoolkit.cli import COMMANDS, main
 from svctoolkit.cli._parser import of as parser_of
 from svctoolkit.errors import UnsetVariables
 from svctoolkit.yamlfile import load
+from tests.examples import some_by_default
 from tests.imports import acme
 
 ROOT = Path(__file__).parent.parent
@@ -83,7 +84,11 @@ RUN = [block for block in BLOCKS if not block.info.startswith("notest")]
 def those(*languages: str, info: str | None = None) -> Any:
     """The blocks in these languages, as parameters of a test."""
     chosen = [b for b in RUN if b.language in languages and (info is None or b.info == info)]
-    return pytest.mark.parametrize("block", chosen, ids=lambda block: block.id)
+    imports = [b for b in chosen if b.page == "import.md"]  # each takes two seconds, so only the first runs by default
+    blocks = [b for b in chosen if b not in imports]
+    return pytest.mark.parametrize(
+        "block", some_by_default([*blocks, *imports], len(blocks) + 1), ids=lambda block: block.id
+    )
 
 
 def test_blocks_that_cannot_run_have_a_reason() -> None:

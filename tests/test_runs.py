@@ -53,7 +53,7 @@ def test_workers_run_each_test_once_and_the_output_is_short(pytester: pytest.Pyt
 
     assert result.ret == 0
     result.assert_outcomes(passed=360)
-    assert result.outlines[-1] == "12 slow tests left out: bash .ci/run"
+    assert result.outlines[-1] == "left out: 12 slow tests; they run with: bash .ci/run"
     assert len(result.outlines) < 30
     assert "360 of 360 tests" in result.outlines
 

@@ -23,6 +23,7 @@ from svctoolkit.replay import replay
 from svctoolkit.replay.records.record import Record
 from svctoolkit.simulations import SIMULATIONS, Disk
 from svctoolkit.widgets.replay_explorer.trials import Trials
+from tests.examples import some_by_default
 
 SEND = Stages(send_to_destination=True)
 NOW = "2026-01-15T10:05:00Z"
@@ -111,7 +112,7 @@ def test_a_plain_request_is_what_a_server_reads(payload: dict[str, Any]) -> None
     }
 
 
-@pytest.mark.parametrize("type", SIMULATIONS.names())
+@pytest.mark.parametrize("type", some_by_default(SIMULATIONS.names(), 5))
 def test_held_state_moves_to_the_disk(type: str) -> None:
     """Another 300 events of other users leave no objects in memory: without a disk, or with any other list of what was
     seen, there would be some for each of them.
