@@ -181,12 +181,14 @@ class WorkspaceNotes(WorkspaceWarning):
     """The notes on a workspace file: what is unknown here, or does not fit. `svctoolkit check` lists them.
 
     `count` is their number; the text has the first 100. `names` are the entries of the workspace's `known` that accept
-    them (`GA4.sendUserId`).
+    them (`GA4.sendUserId`). `folder` is that of a rudder-cli project.
     """
 
-    def __init__(self, problems: str | Sequence[Problem], count: int = 1, names: Sequence[str] = ()) -> None:
+    def __init__(
+        self, problems: str | Sequence[Problem], count: int = 1, names: Sequence[str] = (), folder: str = ""
+    ) -> None:
         super().__init__(problems)
-        self.count, self.names = count, tuple(dict.fromkeys(names))
+        self.count, self.names, self.folder = count, tuple(dict.fromkeys(names)), folder
 
 
 class UnsetVariables(UserWarning):

@@ -152,7 +152,7 @@ class _WarningPrinter:
     def __call__(self, message: Warning | str, *_: object) -> None:
         if isinstance(message, WorkspaceNotes):
             if not self._noted:
-                file = os.path.relpath(message.problems[0].where.rsplit(":", 2)[0])
+                file = os.path.relpath(message.folder or message.problems[0].where.rsplit(":", 2)[0])
                 path = "" if file == "workspace.yaml" or not os.path.exists(file) else f" {file}"
                 _terminal.err(_terminal.plain(f"{_terminal.quantity(message.count, 'note')}: svctoolkit check{path}"))
             self._noted = True

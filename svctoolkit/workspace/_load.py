@@ -81,7 +81,7 @@ def _project(
         workspace, notes = load_project(folder, kind, environ, strict=strict, environment=name)
     workspace.simulate = _level(environ)
     if notes:
-        warnings.warn(WorkspaceNotes(yamlfile.cap(notes), len(notes)), stacklevel=4)
+        warnings.warn(WorkspaceNotes(yamlfile.cap(notes), len(notes), folder=str(folder)), stacklevel=4)
     return workspace
 
 

@@ -202,3 +202,16 @@ def test_an_export_is_a_state(capsys: pytest.CaptureFixture[str], base: Path, tm
     assert "  - enabled: false -> true" in shown
     assert any(line.startswith("create destination:letters") for line in shown)
     assert not any(line.startswith("delete") for line in shown)
+
+
+def test_the_review_is_printed_although_a_destination_cannot_run(
+    capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "events.ndjson").write_text(json.dumps(EVENT))
+    folder = write(tmp_path / "rudder", {"ovens.yaml": HOOK.replace("  api_url: https", "  # api_url: https")})
+    options = ["--workspace", str(folder), "--before", str(base), "--source", "till"]
+
+    assert main(["replay", str(tmp_path / "events.ndjson"), *options]) in (0, 4)
+    shown = capsys.readouterr().out
+    assert "rudder-cli rejects this project:" in shown
+    assert "ovens.yaml:12:3: error: 'api_url' is required [destination/spec-syntax-valid]" in shown

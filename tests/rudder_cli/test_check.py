@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit.cli import main
-from tests.rudder_cli.bakery import BRAZE, LINKS, SHOP, TIDY, TOOLS, write
+from tests.rudder_cli.bakery import BRAZE, LINKS, SHOP, TIDY, TOOLS, resource, write
 
 
 def checked(capsys: pytest.CaptureFixture[str], folder: Path, *options: str) -> tuple[int, str]:
@@ -117,3 +117,14 @@ def test_variable_files_are_given(capsys: pytest.CaptureFixture[str], tmp_path: 
     code, shown = checked(capsys, folder, "--var-file", str(folder / "dev.vars.yaml"))
     assert code == 1
     assert "'name' must be text, not number" in shown
+
+
+def test_what_is_kept(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    changes = {
+        "a.yaml": resource("account", "id: a\nname: A\naccount_definition_name: SOURCE_POSTGRES"),
+        "g.yaml": resource("data-graph", "id: g\naccount_id: '1'"),
+    }
+    code, shown = checked(capsys, write(tmp_path, changes))
+
+    assert code == 0
+    assert "kept, and not run here: 1 account, 1 data graph" in shown

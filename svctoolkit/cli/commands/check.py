@@ -13,6 +13,7 @@ from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import ConfigError, Problem, UsageError, WorkspaceNotes, WorkspaceWarning
 
 if TYPE_CHECKING:
+    from svctoolkit.rudder_cli import RudderProject
     from svctoolkit.workspace import Workspace
 
 
@@ -131,7 +132,7 @@ def _check_project(folder: Path, args: argparse.Namespace) -> int:
                 raise
             workspace, lines = None, [*lines, "", f"cannot be used here until this is fixed: {error.problems[0]}"]
     if workspace is not None and workspace.project is not None:
-        lines = [f"{folder}: {_contents(workspace)}", *_states(workspace), *lines]
+        lines = [f"{folder}: {_contents(workspace)}", *_states(workspace), *_kept(workspace.project), *lines]
         above = _above(folder)
         notes = [*_own_notes(workspace, args, above), *(f"{above}{note}" for note in workspace.project.notes)]
     lines += [f"note: {item.message}" for item in caught if not isinstance(item.message, WorkspaceWarning)]
@@ -141,6 +142,26 @@ def _check_project(folder: Path, args: argparse.Namespace) -> int:
     for line in lines:
         _terminal.out(_terminal.plain(line))
     return Exit.FAILED if errors or (notes and args.strict) else Exit.OK
+
+
+_KEPT = {
+    "account": "account",
+    "retl-source-sql-model": "SQL model",
+    "retl-source-table": "table source",
+    "retl-connections": "file of reverse-ETL connections",
+    "data-graph": "data graph",
+    "import-manifest": "import manifest",
+}
+
+
+def _kept(project: RudderProject) -> Iterator[str]:
+    """A line about what is checked as far as there are rules for it, and has no part in the path of an event."""
+    from svctoolkit.cli._terminal import quantity
+
+    counts = {what: len(project.of_kind(kind)) for kind, what in _KEPT.items()}
+    names = [quantity(count, what) for what, count in counts.items() if count]
+    if names:
+        yield f"kept, and not run here: {', '.join(names)}"
 
 
 def _above(folder: Path) -> str:

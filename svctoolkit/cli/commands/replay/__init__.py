@@ -40,7 +40,8 @@ def _run(args: argparse.Namespace) -> int:
         _terminal.out(_plain_lines(_forecast(args)))
         return Exit.OK
     costs = _costs(args) if args.prices else None
-    review = _review(args) if not args.json else []
+    for line in [] if args.json else _review(args):  # before the replay, which may stop at what it names
+        _terminal.out(_terminal.plain(line))
     result, breaches = _decided(args, costs)
     if args.fail_on or args.fail_on_total or result.policies.items:
         result.verdict = breaches
@@ -48,8 +49,6 @@ def _run(args: argparse.Namespace) -> int:
         result.to_html(args.html)
     if args.duckdb:
         result.to_duckdb(args.duckdb)
-    for line in review:
-        _terminal.out(_terminal.plain(line))
     _print_result(args, result, costs)
     _write_reports(args, result, breaches)
     if args.write_accepted and isinstance(result, Comparison):
