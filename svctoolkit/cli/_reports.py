@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from svctoolkit.cli import _terminal
-from svctoolkit.errors import UsageError, did_you_mean
+from svctoolkit.errors import ConfigError, UsageError, did_you_mean
 from svctoolkit.runner import REPORTERS, Output, Reporter
 
 
@@ -37,6 +37,18 @@ def open_reporters(names: Sequence[str], environ: Mapping[str, str] = os.environ
         if summary is not None:
             reporters.append(REPORTERS["markdown"](Output(summary)))
         yield reporters
+
+
+def write_invalid(names: Sequence[str], error: ConfigError) -> None:
+    """Write the JUnit reports of a run that does not start: an older file would show CI its last result."""
+    files = [file for name, _, file in (text.partition("=") for text in names) if name == "junit" and file]
+    if files:
+        from svctoolkit.runner.report.reporters.junit import invalid_suites
+
+        text = invalid_suites([str(problem) for problem in error.problems] or [str(error)])
+        for file in files:
+            with open_file(file) as output:
+                output.stream.write(text)
 
 
 @contextmanager

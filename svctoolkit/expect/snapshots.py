@@ -21,6 +21,7 @@ from svctoolkit.secrets import NamedSecrets
 
 Update: TypeAlias = Literal["none", "new", "all"]
 
+SNAPSHOT = " (snapshot)"  # ends what a difference from a snapshot expects
 _LONGEST = 200  # bytes of a file name; file systems allow 255, and a temporary name is longer
 _KEPT = 160
 
@@ -99,7 +100,7 @@ class ScenarioSnapshots(msgspec.Struct, frozen=True):
                 Difference(
                     comparison.expectation,
                     (*comparison.path, *difference.path),
-                    f"{difference.expected} (snapshot)",
+                    f"{difference.expected}{SNAPSHOT}",
                     difference.got,
                 )
                 for difference in differing

@@ -214,10 +214,15 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for path in _unused_snapshots(config):
         name = os.path.relpath(path, config.rootpath)
         terminalreporter.write_line(f"{name}: no scenario uses this snapshot; delete it if it is old")
-    for report in terminalreporter.getreports("failed"):
-        for name, text in getattr(report, "user_properties", ()):
-            if name == ANNOTATION:
-                terminalreporter.write(text)
+    properties = [each for report in terminalreporter.getreports("failed") for each in report.user_properties]
+    # One for each cause: GitHub shows ten of a step. Behind the place, the texts of one cause are equal.
+    by_cause = {
+        str(text).partition("title=")[2].partition("::")[2]: text
+        for name, text in properties[::-1]
+        if name == ANNOTATION
+    }
+    for text in reversed(by_cause.values()):
+        terminalreporter.write(text)
     if state.COVERAGE in config.stash:
         from svctoolkit.runner import coverage_lines
 

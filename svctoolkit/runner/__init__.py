@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import CheckedLines, Collector, Coverage, coverage_lines
     from svctoolkit.runner.planes.fates import run_results, violation_records
     from svctoolkit.runner.planes.remote import remote_planes
-    from svctoolkit.runner.report.text import explanation, first_wrong_stage, github_commands
+    from svctoolkit.runner.report.annotations import github_commands
+    from svctoolkit.runner.report.text import explanation, first_wrong_stage
     from svctoolkit.runner.suite.editor.schema import editor_schema
 
 #: Imported on first use: most runs pass, use no remote service and measure no coverage.
@@ -50,7 +51,7 @@ _HOME = {
     "first_wrong_stage": "report.text",
     "editor_schema": "suite.editor.schema",
     "explanation": "report.text",
-    "github_commands": "report.text",
+    "github_commands": "report.annotations",
     "remote_planes": "planes.remote",
     "coverage_lines": "coverage.collector",
 }

@@ -82,12 +82,12 @@ def test_a_snapshot_of_a_stage_that_failed_reports_the_cause_alone(broken: list[
 
 
 def test_junit_and_annotations_begin_with_the_cause(broken: list[Notice]) -> None:
-    """One annotation per scenario, because GitHub shows about ten of a step."""
+    """One annotation per cause, because GitHub shows about ten of a step."""
     cases = ET.fromstring(report("junit", broken).encode()).iter("failure")
     commands = report("github", broken).splitlines()
 
     assert all(CAUSE in case.attrib["message"] for case in cases)
-    assert len(commands) == 4
+    assert len(commands) == 1
     assert all(CAUSE in command.split("::")[2].partition("%0A")[0] for command in commands)
 
 

@@ -99,7 +99,7 @@ def test_repeated_runs_name_flaky_scenarios(run: Run) -> None:
     assert "flaky: " not in run(BAD, "--repeat", "2")[1]
 
 
-def test_github_gets_a_summary_and_one_annotation_per_scenario(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_github_gets_a_summary_and_one_annotation_per_cause(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The summary is added to what the step has written already; a report in Markdown replaces it."""
     summary = Path("summary.md")
     summary.write_text("before\n", encoding="utf-8")
@@ -108,7 +108,7 @@ def test_github_gets_a_summary_and_one_annotation_per_scenario(run: Run, monkeyp
     _, out = run(BAD)
     text = summary.read_text(encoding="utf-8")
 
-    assert out.count("::error ") == 3
+    assert out.count("::error ") == 1
     assert text.startswith("before\n### ❌ Suites: 3 failed")
     assert "3 of 3 failures: KeyError" in text.replace("\\", "")
     run(BAD, "--report", "markdown=own.md")

@@ -118,12 +118,17 @@ def _check(args: argparse.Namespace) -> None:
 def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) -> int:
     """Run once, or the `current` round of several. What scenarios read, on any thread, is added to `read`."""
     from svctoolkit import runner
-    from svctoolkit.cli import _terminal
+    from svctoolkit.cli import _reports, _terminal
     from svctoolkit.yamlfile import display_name
 
     with recording() as shared:
         variables = _variables(args)
-    suites, scenarios = runner.collect(_targets(args), variables=variables, loaded=current.loaded if current else None)
+    try:
+        loaded = current.loaded if current else None
+        suites, scenarios = runner.collect(_targets(args), variables=variables, loaded=loaded)
+    except ConfigError as error:
+        _reports.write_invalid(args.report, error)
+        raise
     for file in runner.overlooked(Path(target) for target in _targets(args)):
         _terminal.err(f"{display_name(file)}: {_OVERLOOKED}")
     selected = _select(scenarios, args, shared, current)

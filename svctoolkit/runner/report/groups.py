@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from svctoolkit.displayed import printable
-from svctoolkit.expect.difference import Difference
+from svctoolkit.expect.difference import Difference, Path
+from svctoolkit.expect.snapshots import SNAPSHOT
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.consequences import is_absence
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
@@ -27,6 +28,7 @@ class Group:
     cause: str
     outcomes: list[Outcome] = field(default_factory=list)
     help: str = ""
+    path: Path = ()  # if the cause is a value that differs from snapshots: where it is
 
     @property
     def title(self) -> str:
@@ -35,10 +37,12 @@ class Group:
 
     def lines(self) -> Iterator[str]:
         """Yield one line per scenario, with its position, and below it how else it differs."""
-        for outcome in self.outcomes[:_MOST]:
+        for number, outcome in enumerate(self.outcomes[:_MOST]):
             scenario = outcome.scenario
             yield f"{scenario.where}: {_mask(outcome, scenario.title)}"
-            others = list(_others(outcome))
+            others = [
+                (s, d) for s, d in _others(outcome) if not (self.path and number and _place(outcome, s, d) == self.path)
+            ]
             for step, difference in others[:_FEW]:
                 yield f"  {_mask(outcome, str(difference))}"
                 if origin := origin_text(step, difference):
@@ -56,7 +60,10 @@ def group_by_cause(outcomes: Iterable[Outcome]) -> list[Group]:
     groups: dict[str, Group] = {}
     for outcome in (outcome for outcome in outcomes if outcome.deviates):
         cause, command = _cause_of(outcome)
-        group = groups.setdefault(cause or f"\0{outcome.scenario.name}", Group(cause, help=command))
+        path: Path = ()
+        if not cause and (path := _snapshot_place(outcome)):
+            cause = _mask(outcome, f"{path[1]}: {'.'.join(map(str, (path[0], *path[2:])))} differs from snapshots")
+        group = groups.setdefault(cause or f"\0{outcome.scenario.name}", Group(cause, help=command, path=path))
         group.outcomes.append(outcome)
     return sorted(groups.values(), key=lambda group: -len(group.outcomes))
 
@@ -70,6 +77,27 @@ def _cause_of(outcome: Outcome) -> tuple[str, str]:
         return "", ""
     of = "" if found.stage.startswith(_CODE) else f"{found.destination}: "
     return _mask(outcome, f"{of}{found.reason}"), _mask(outcome, found.help)
+
+
+def _snapshot_place(outcome: Outcome) -> Path:
+    """Return the place of the first value that differs from a snapshot, if nothing else differs; or an empty path."""
+    found = [(step, difference) for step in outcome.steps for difference in step.differences]
+    if not found or not all(difference.expected.endswith(SNAPSHOT) for _, difference in found):
+        return ()
+    return min(
+        (_place(outcome, *each) for each in found), key=lambda path: ("headers" not in path, len(path), str(path))
+    )
+
+
+def _place(outcome: Outcome, step: StepOutcome, difference: Difference) -> Path:
+    """Return stage, destination and member of a difference, without the numbers of events and requests."""
+    scenario, code = outcome.scenario, step.step.spec.transformation
+    steps = [one for one in difference.path if not isinstance(one, int)]
+    reached = [code] if isinstance(code, str) else list(scenario.destinations_of(step.step))
+    if len(reached) == 1 and steps[1:2] != reached:
+        steps.insert(1, reached[0])
+    is_named = len(steps) > 2 and (steps[1] in reached)
+    return tuple(steps) if is_named else ()
 
 
 def _failures(step: StepOutcome) -> Iterator[Cause]:

@@ -11,7 +11,7 @@ from svctoolkit.expect.difference import Difference
 from svctoolkit.runner.attempts.causes import Cause
 from svctoolkit.runner.attempts.outcome import Outcome, StepOutcome
 from svctoolkit.runner.attempts.verify import trouble
-from svctoolkit.runner.report.route import route_lines
+from svctoolkit.runner.report.route import root_causes, route_lines
 from svctoolkit.runner.suite.model import Place
 from svctoolkit.runner.suite.results import STAGES
 
@@ -41,7 +41,10 @@ def _explain(outcome: Outcome, step: StepOutcome) -> Iterator[str]:
     document, mask = outcome.scenario.suite.document, outcome.scenario.suite.masker.text
     shown_line = ""
     before = sum(len(s.differences) for s in outcome.steps[: outcome.steps.index(step)])
-    for number, (place, text) in enumerate(reasons(step)[: max(0, MOST - before)]):
+    listed = reasons(step)[: max(0, MOST - before)]
+    for text in root_causes(outcome.scenario, step) if listed else ():
+        yield f"{document.where(listed[0][0])}: {text}"
+    for number, (place, text) in enumerate(listed):
         yield f"{document.where(place)}: {text}"
         excerpt = document.excerpt(place, mask=mask)
         if excerpt != shown_line:
@@ -127,25 +130,3 @@ def _how_to_say(cause: Cause) -> str:
         member = "response" if cause.reason.startswith("the destination answered 2") else "status"
         return f"`{cause.stage}: {{{member}: ...}}`"
     return "`error: ...`" if cause.stage == "routing" else f"`{cause.stage}: {{error: ...}}`"
-
-
-def github_commands(outcome: Outcome) -> str:
-    """Return one GitHub Actions workflow command: GitHub shows about ten per step, so a scenario gets only one."""
-    suite = outcome.scenario.suite
-    places = [line for step in outcome.steps if step.differences for line in reasons(step)]
-    places = places or [(outcome.scenario.place, explanation(outcome).partition(": ")[2])]
-    line, column = suite.document.position(places[0][0])
-    title = _property(str(suite.masker.mask(outcome.scenario.title)))
-    texts = [text for _, text in places[:MOST]] + [f"... and {len(places) - MOST} more"] * (len(places) > MOST)
-    texts += dict.fromkeys(line for step in outcome.steps if step.differences for line in help_commands(step))
-    message = _escape(printable(str(suite.masker.mask("\n".join(texts)))))
-    level = "warning" if outcome.ok else "error"
-    return f"::{level} file={_property(suite.name)},line={line},col={column},title={title}::{message}\n"
-
-
-def _escape(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _escape(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,21 +1,26 @@
-"""`github`: GitHub Actions annotations on the line of the expectation."""
+"""`github`: GitHub Actions annotations: one for each cause, at the line of code or else of the expectation."""
 
 from __future__ import annotations
 
-from svctoolkit.runner.attempts.outcome import Notice, Outcome
+from svctoolkit.runner.attempts.outcome import Finished, Notice, Outcome
+from svctoolkit.runner.report.annotations import group_command
+from svctoolkit.runner.report.groups import group_by_cause
 from svctoolkit.runner.report.reporters._contract import Output
-from svctoolkit.runner.report.text import github_commands
 
 
 class GitHub:
-    """Writes one workflow command per failed scenario, immediately: the cause first."""
+    """Writes one workflow command for each cause at the end: GitHub shows about ten of a step."""
 
     def __init__(self, output: Output) -> None:
         self._stream = output.stream
+        self._failed: list[Outcome] = []
 
     def __call__(self, notice: Notice) -> None:
         if isinstance(notice, Outcome) and notice.deviates:
-            self._stream.write(github_commands(notice))
+            self._failed.append(notice)
+        elif isinstance(notice, Finished):
+            for group in group_by_cause(self._failed):
+                self._stream.write(group_command(group))
 
 
 reporter = GitHub

@@ -11,12 +11,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from svctoolkit.runner.attempts.outcome import Finished, Notice, Outcome, Started
 from svctoolkit.runner.report.reporters._contract import Output
 from svctoolkit.runner.report.text import explanation
 from svctoolkit.runner.suite.model import Suite
+
+if TYPE_CHECKING:
+    from svctoolkit.runner.report.groups import Group
 
 #: Characters that XML 1.0 does not allow.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -46,6 +50,9 @@ class JUnit:
             element = ET.SubElement(root, "testsuite", {**named, **where, **_numbers(outcomes)})
             properties = ET.SubElement(element, "properties")
             ET.SubElement(properties, "property", {"name": "file", "value": suite.name})
+            for number, group in enumerate(_causes(outcomes), 1):
+                cause = {"name": f"cause {number}", "value": _text(suite, group.title)}
+                ET.SubElement(properties, "property", cause)
             for outcome in outcomes:
                 _case(element, suite, outcome)
             # Empty, but required by Ant's schema.
@@ -55,6 +62,31 @@ class JUnit:
         ET.indent(root)
         text = ET.tostring(root, encoding="unicode")
         self._output.stream.write(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
+
+
+def _causes(outcomes: Sequence[Outcome]) -> list[Group]:
+    """Return the causes of several failures of a suite, the most frequent first."""
+    if all(outcome.ok for outcome in outcomes):
+        return []
+    from svctoolkit.runner.report.groups import group_by_cause  # most suites pass
+
+    return [group for group in group_by_cause(outcomes) if group.cause]
+
+
+def invalid_suites(problems: Sequence[str]) -> str:
+    """Return the document of a run that did not start, because a suite or its workspace has these problems."""
+    root = ET.Element("testsuites")
+    where = {"timestamp": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}", "hostname": platform.node() or "localhost"}
+    numbers = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0", "time": "0.000"}
+    suite = ET.SubElement(root, "testsuite", {"name": "suites", "package": "suites", "id": "0", **where, **numbers})
+    ET.SubElement(suite, "properties")
+    case = ET.SubElement(suite, "testcase", {"name": "the suites are valid", "classname": "suites", "time": "0.000"})
+    text = _FORBIDDEN.sub("\ufffd", "\n".join(problems))
+    ET.SubElement(case, "error", {"message": text.partition("\n")[0], "type": "invalid"}).text = text
+    ET.SubElement(suite, "system-out")
+    ET.SubElement(suite, "system-err")
+    ET.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
 def _numbers(outcomes: Sequence[Outcome]) -> dict[str, str]:

@@ -111,7 +111,7 @@ def _event_typos(event: Mapping[str, Json], scenario: Scenario) -> Places:
             yield (name,), f"an event has no member {name!r}. Did you mean {near!r}?"
     context = event.get("context")
     for name in context if isinstance(context, Mapping) else ():
-        if (near := near_context(name)) and near not in context:
+        if isinstance(context, Mapping) and (near := near_context(name)) and near not in context:
             yield ("context", name), f"the context has no member {name!r}. Did you mean {near!r}?"
     integrations = event.get("integrations")
     for name in integrations if isinstance(integrations, Mapping) else ():
