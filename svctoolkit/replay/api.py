@@ -247,7 +247,7 @@ def _run(events: Events, sides: tuple[Workspace, ...], options: Options) -> dict
         "policies": policies,
         **_edited(job),
         "unchecked": unchecked,
-        "simulates": any(simulated.values()),
+        "simulates": job.counts_losses,
         "source_rules": () if job.source else sources_with_rules(sides),
         "out": Path(out) if out is not None else None,
         "_releases": releases,
@@ -359,7 +359,7 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
 def check_conditions(conditions: str, workspace: Workspace, **options: Unpack[Options]) -> None:
     """Raise `ConfigError` for conditions that a replay with these options can never meet."""
     job = job_of((workspace,), complete(options))
-    Conditions(conditions, priced=True, simulates=any(map(job.simulates, job.destinations)))
+    Conditions(conditions, priced=True, simulates=job.counts_losses)
 
 
 def _policies(options: Options, workspace: Workspace) -> Policies:

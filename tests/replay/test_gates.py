@@ -92,6 +92,7 @@ def test_the_command_takes_larger_samples_until_its_conditions_are_decided(
     [
         ("changed>100%", "'changed>100%' never holds: a share is at most 100%"),
         ("any>0 or lost >= 101 %", "'lost >= 101 %' never holds"),
+        ("any>0 or accepted>5", "'accepted' needs accepted differences (--accept FILE)"),
         ("", "--fail-on: no condition. Write one, such as 'lost>0', or leave out the option"),
         (" ", "--fail-on: no condition"),
     ],

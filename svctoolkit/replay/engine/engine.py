@@ -86,6 +86,12 @@ class Job:
         reads = len(self.sides) > 1 or self.rows or self.sample != 1
         return not reads and self.stages == TEXT_STAGES
 
+    @property
+    def counts_losses(self) -> bool:
+        """Whether an enabled destination is simulated on the later side, so that events can be lost there."""
+        destinations = self.sides[-1].destinations
+        return any(self.simulates(key) and destinations[key].enabled for key in self.destinations)
+
     def simulates(self, destination: str) -> bool:
         """Return whether what a destination (by key) loses is known on the later side."""
         side = self.sides[-1]

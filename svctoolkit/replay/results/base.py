@@ -275,7 +275,13 @@ class BaseResult(Displayed, PageOut, ArrowOut):
         `over_limit`. Raises `ConfigError` for invalid conditions.
         """
         tally = self.tally if total or self._new is None else self._new
-        given = Conditions(conditions, compares=self._compares, priced=amounts is not None, simulates=self.simulates)
+        given = Conditions(
+            conditions,
+            compares=self._compares,
+            priced=amounts is not None,
+            simulates=self.simulates,
+            accepts=bool(self.accepted or self.expired),
+        )
         if not conditions.strip():
             return []
         doubts = [*unreliable(self.unread, self.exceeded, self.sourceless, self.source_rules)]

@@ -58,7 +58,7 @@ class Conditions:
     """The conditions under which a result fails a check. Raises `ConfigError` for invalid text.
 
     `compares`: about a comparison. `losses`: only about what simulated destinations lose. `priced`: there are prices.
-    `simulates`: a destination is simulated, so the run counts what it loses.
+    `simulates`: a destination is simulated, so the run counts what it loses. `accepts`: there are accepted differences.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class Conditions:
         losses: bool = False,
         priced: bool = False,
         simulates: bool = True,
+        accepts: bool = True,
     ) -> None:
         if losses:
             self._kinds = _OF_LOSSES
@@ -77,6 +78,8 @@ class Conditions:
             self._kinds = {**_OF_COMPARISON, **more} if compares else {**_OF_LOSSES, **_OF_REPLAY, LOSSY: ()}
         self._amounts = AMOUNTS[compares] if priced else ()
         unavailable = {} if simulates or compares else dict.fromkeys(_ONLY_SIMULATED, NOT_SIMULATED)
+        if compares and not accepts:
+            unavailable = {"accepted": "needs accepted differences (--accept FILE), so the condition never holds"}
         self._clauses = parse(text, self._words(unavailable))
 
     def _words(self, unavailable: Mapping[str, str]) -> Words:

@@ -305,7 +305,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.duckdb:
         refuse_data_file(Path(args.duckdb))
     for conditions in (args.fail_on, args.fail_on_total):
-        Conditions(conditions, compares=args.before is not None or args.outputs, priced=bool(args.prices))
+        compares = args.before is not None or args.outputs
+        Conditions(conditions, compares=compares, priced=bool(args.prices), accepts=bool(args.accept))
     compared = [name for name in ("ignore", "tolerance", "accept", "write_accepted") if getattr(args, name)]
     if args.outputs and (len(args.files) != 2 or args.before or args.out):
         raise UsageError("--outputs compares two folders written by --out; --before and --out do not apply")
