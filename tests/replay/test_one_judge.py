@@ -127,6 +127,26 @@ def test_plane_and_replay_judge_simulated_servers_alike(name: str) -> None:
             assert (example.name, replayed) == (example.name, plane)
 
 
+@pytest.mark.parametrize(
+    ("expected", "status"),
+    [
+        ("{send_to_destination: {status: 200}}", "failed"),
+        ("{send_to_destination: {response: {status: fail}}}", "passed"),
+        ("{dest_transform: {$length: 1}}", "failed"),
+    ],
+)
+def test_a_suite_that_does_not_expect_the_refusal_fails(expected: str, status: str) -> None:
+    """A status of success is none if the response refuses the event."""
+    shop = workspace("CLEVERTAP", Example(name="", config=CLEVERTAP, event=BOUGHT))
+    answer = f"recorder: {{d: {{status: 200, body: {json.dumps(REFUSED.body)}}}}}"
+    step = f"destination: d, event: {json.dumps(BOUGHT)}, stages: {{send_to_destination: true}}"
+    suite = runner.loads(f"scenarios:\n- {{name: a, {answer}, {step}, expect: {expected}}}\n", shop)
+    with runner.open_planes(limit=60) as planes:
+        (outcome,) = [n for n in runner.run(suite.scenarios, planes) if isinstance(n, runner.Outcome)]
+
+    assert outcome.status == status, runner.explanation(outcome)
+
+
 def test_every_front_door_calls_a_refusal_with_status_200_a_failure() -> None:
     """The replay, the Test API in process and over HTTP with its frame, and a suite that names no failure."""
     example = Example(name="", config=CLEVERTAP, event=BOUGHT)

@@ -71,8 +71,9 @@ def _of_entry(entry: Mapping[str, Any], key: str, reported: FailureCause | None)
     """Yield the failures in one entry of `data`; a dropped event is not a failure."""
     answers = statuses(entry)
     if isinstance(reported, Rejection) and answers and all(200 <= status < 300 for status in answers):
-        last: Place = ("destination_response_status", len(answers) - 1)
-        yield StageFailure(Cause(key, "failed", "send_to_destination", reported.text), last, "status")
+        # A status of success does not mention it: only the response says so.
+        last: Place = ("destination_response", len(answers) - 1)
+        yield StageFailure(Cause(key, "failed", "send_to_destination", reported.text), last, "value")
     for stage in STAGES:
         member = _MEMBERS[stage]
         for index, value in enumerate(stage_values(entry, stage) or ()):
