@@ -125,6 +125,7 @@ class _Template:
         highest = max(self._control.detach(), self._wake, self._waker, *self._received, *self._lifelines.values())
         os.closerange(3, answers)
         os.closerange(answers + 1, highest + 1)
+        self._lifelines.clear()  # code that finds this object learns nothing about other workers
 
     def _end(self, process: int, lifeline: int) -> None:
         """Kill a worker whose host has disconnected, or asks for it. It is reaped when it has ended."""
