@@ -19,7 +19,7 @@ from typing import Any
 from svctoolkit import yamlfile
 from svctoolkit.errors import InvalidWorkspace
 from svctoolkit.secrets import Secret
-from svctoolkit.workspace import _environments
+from svctoolkit.workspace import _environments, _rudder_project
 from svctoolkit.workspace._model import Workspace
 
 __all__ = ["BASE", "differences", "names"]
@@ -29,7 +29,14 @@ _ABSENT = object()
 
 
 def names(file: Path | str) -> list[str]:
-    """Return the names of the environments in the file and in files next to it. Raises `InvalidWorkspace`."""
+    """Return the names of the environments in the file and in files next to it. Raises `InvalidWorkspace`.
+
+    Those of a rudder-cli project are its files of variables: `prod` is `prod.vars.yaml`.
+    """
+    project = _rudder_project.project_at(Path(file))
+    if project is not None:
+        found = (path.name.partition(".vars.")[0] for path in _rudder_project.variable_files(project))
+        return list(dict.fromkeys(found))
     return _environments.names_of(yamlfile.load(Path(file), error=InvalidWorkspace), Path(file))
 
 

@@ -104,3 +104,29 @@ def test_a_project_without_connections(top: Path) -> None:
     write(top / "rudder", {"links.yaml": LINKS.split("- id")[0].replace("connections:", "connections: []")})
 
     assert list(Workspace.load(top / "rudder", environ={}).destinations) == ["letters", "ovens"]
+
+
+def test_environments_are_compared(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (top / "rudder/dev.vars.yaml").write_text("OVEN_TOKEN: dev-oven-token\n")
+    (top / "prod.vars.yaml").write_text("OVEN_TOKEN: prod-oven-token\n")
+
+    assert main(["environments", "--workspace", "rudder"]) == 0
+    assert capsys.readouterr().out.split() == ["dev", "prod"]
+    assert main(["environments", "dev", "prod", "--workspace", "rudder"]) == 0
+    assert capsys.readouterr().out == "destinations.ovens.config.bearerToken: a secret in dev, a secret in prod\n"
+
+
+def test_its_code_can_be_trusted(
+    top: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SVCTOOLKIT_TRUST_STORE", str(top / "trust"))
+
+    assert main(["trust", "rudder"]) == 0
+    assert capsys.readouterr().out.count("trusted: ") == 2
+
+
+def test_its_secrets_are_found(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUDDER_OVEN_TOKEN", "hot-oven-token-1234")
+    (top / "log.txt").write_text("sent with hot-oven-token-1234\n")
+
+    assert main(["secrets", "scan", "log.txt", "--workspace", "rudder"]) == 1
