@@ -90,7 +90,8 @@ MAY_IMPORT = {
         "conditions simulations errors display registry events plans destinations delivery pipeline workspace replay results"
     ),
     "project": (
-        "policies rudder_cli errors secrets simulations events yamlfile plans destinations warehouse workspace pipeline runner"
+        "policies errors secrets simulations events yamlfile rudder_cli plans destinations warehouse workspace "
+        "pipeline runner"
     ),
     "apply": "errors events secrets rudder_cli plans destinations pipeline workspace",
     "mutation": (

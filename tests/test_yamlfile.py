@@ -210,6 +210,8 @@ def test_mistakes_have_a_position_and_an_excerpt(text: str, where: str, says: st
         ("list:\n- token: s3cret\n  'b c': s3cret\n d: s3cret", " d: ••••••"),
         ("token: s3cret+/=x: s3cret", "token: ••••••+/=•: ••••••"),
         ("token: @s3cret", "token: @••••••"),
+        ("name: {{ .TITLE | s3cret }}", "name: {{ .TITLE | •••••• }}"),
+        ("a: {b: $(env:TITLE:-s3cret), [}", "a: {b: $(env:TITLE:-••••••), [}"),
         ("token: s3cret\ntoken: s3cret", "token: ••••••"),
     ],
 )

@@ -114,7 +114,7 @@ def _exported(value: dict[str, Any], file: Path) -> Code | None:
 def fill(workspace: Workspace, codes: Sequence[Code]) -> list[str]:
     """Fill in the code of the workspace's transformations and libraries; return those whose code was not found.
 
-    Imported libraries that the configuration does not contain are added, too.
+    Libraries that the configuration does not contain are added, too.
     """
     by_name = {name: code for code in reversed(codes) for name in code.names}
     missing = []
@@ -133,6 +133,9 @@ def fill(workspace: Workspace, codes: Sequence[Code]) -> list[str]:
             item.name = code.name
     missing += _fill_libraries(workspace, by_name)
     _add_imported(workspace, {code.import_name or code.name: code for code in reversed(codes)})
+    for code in codes:  # also libraries that no code imports: they are part of the workspace
+        if code.import_name and code.import_name not in workspace.libraries:
+            workspace.libraries[code.import_name] = Library(code.import_name, code.language, code.text)
     return missing
 
 

@@ -16,6 +16,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies.propose import proposals
 from svctoolkit.project import code, states
 from svctoolkit.project.accounts import add_accounts
+from svctoolkit.project.code_tests import code_tests
 from svctoolkit.project.environments import add_environment
 from svctoolkit.project.files import FileNames, check_free, move_all, write_texts
 from svctoolkit.project.lock import NAME, lock_of
@@ -80,7 +81,8 @@ def import_workspace(
         record_written({folder / file.relative_to(draft): text for file, text in code.items()})
         write_texts({NAME: lock_of(draft).text()}, draft)
         workspace.patience = patience = Patience(_LATE)
-        written = write_suites(workspace, draft, environ) if with_suites else Written()
+        tests = code_tests(workspace, path) if with_suites and path.is_dir() else {}
+        written = write_suites(workspace, draft, environ, tests) if with_suites else Written()
         summary = Report(workspace, states.states(workspace), missing, unknown, endless=patience.given_up)
         summary = replace(summary, scenarios=written.scenarios, varying=written.varying, refused=written.refused)
         proposed, left_out = proposals(workspace, [*sample_events().values()]) if with_suites else ([], {})
@@ -140,7 +142,7 @@ def write_workspace(workspace: Workspace, draft: Path) -> None:
 
 
 def _copy_plans(workspace: Workspace, draft: Path) -> None:
-    """Copy the files of tracking plans unchanged into the project, including comments."""
+    """Copy the files of tracking plans into the project, including comments; variables get their present values."""
     for item in workspace.tracking_plans.values():
         folder = item.path
         if folder is not None and folder.is_file():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 from svctoolkit.errors import Problem
 from svctoolkit.project.states import State
 from svctoolkit.project.suite_files import Refused
-from svctoolkit.workspace import Late, Source, TrackingPlan, Workspace
+from svctoolkit.project.suites import sample_events
+from svctoolkit.workspace import Late, Source, TrackingPlan, Transformation, Workspace
 
 _WIDEST = 24  # characters of the column with keys; longer ones move the rest of their line
 _SKIPPED = "the whole result, so scenarios are skipped"
@@ -24,7 +26,7 @@ class Report:
     of generated scenarios, `varying` what they ignore, by suite, because it differs from run to run. `policies` are the
     kinds of the proposed policies, `left_out` the destinations that none is about, with the reason. `endless` is code
     that did not end for several events, by transformation. `refused` are events that a tracking plan permits and a
-    destination refuses.
+    destination refuses, `without` its rules for which no event could be generated.
     """
 
     workspace: Workspace
@@ -38,6 +40,7 @@ class Report:
     left_out: Mapping[str, str] = field(default_factory=dict)
     endless: Mapping[str, Late] = field(default_factory=dict)
     refused: Sequence[Refused] = ()
+    without: Sequence[str] = ()
 
     def text(self) -> str:
         """Return the report for a terminal: one line per destination, then what is left to do."""
@@ -49,7 +52,10 @@ class Report:
         yield f"workspace {workspace.name}: sources {sources}, destinations {destinations}"
         for key, item in workspace.transformations.items():
             if item.code and not any(d.transformation == key for d in workspace.destinations.values()):
-                yield f"  transformation {key}: not used by any destination"
+                yield f"  transformation {key}: not used by any destination{self._failure(item)}"
+        for key in workspace.libraries:
+            if not any(re.search(rf"\b{re.escape(key)}\b", code) for code in self._importing(key)):
+                yield f"  library {key}: no transformation imports it"
         for key, plan in workspace.tracking_plans.items():
             checked = [s.key for s in workspace.sources.values() if _checks(workspace, s, plan)]
             count = len(plan.chosen.rules)
@@ -80,6 +86,10 @@ class Report:
                 f"  {each.event} from {each.source}: {each.destination} refuses it: {self._safe(each.reason)}"
                 for each in self.refused
             )
+        if self.without:
+            yield ""
+            yield "rules of tracking plans without a scenario, as no event could be generated:"
+            yield from (f"  {self._safe(rule)}" for rule in self.without)
         if self.policies:
             yield ""
             yield f"proposed policies, true of sample events today: {', '.join(self.policies)} (policies.yaml)"
@@ -88,6 +98,17 @@ class Report:
             yield ""
             yield "not supported here (kept unchanged), or missing from the export:"
             yield from (f"  {problem}" for problem in self.unknown)
+
+    def _failure(self, item: Transformation) -> str:
+        """Return what a transformation fails with, if it fails for every sample event."""
+        code = self.workspace.transformation(item.key)
+        errors = [code.run(event).error for event in sample_events().values()] if code.key not in self.endless else []
+        reason = self._safe(str(errors[0])) if errors and all(errors) else ""
+        return f"; it fails for every sample event: {reason}" if reason else ""
+
+    def _importing(self, library: str) -> Iterator[str]:
+        yield from (item.code for item in self.workspace.transformations.values())
+        yield from (other.code for key, other in self.workspace.libraries.items() if key != library)
 
     def _safe(self, text: str) -> str:
         return self.workspace.masker.text(text).partition("\n")[0]

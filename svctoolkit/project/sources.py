@@ -21,7 +21,9 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
     """
     if path.is_dir():
         return _of_folder(path, strict, environ)
-    document = configuration_of(yamlfile.load(path, error=InvalidWorkspace), workspace_id)
+    loaded = yamlfile.load(path, error=InvalidWorkspace)
+    _refuse_other_formats(loaded)
+    document = configuration_of(loaded, workspace_id)
     files = tracking.plan_files(path.parent)
     links = tracking.take_links(document.data, files)
     with warnings.catch_warnings(record=True) as caught:
@@ -33,6 +35,25 @@ def read(path: Path, workspace_id: str, strict: bool, environ: Mapping[str, str]
         tracking.add_plans(workspace, files if links else [], links)
     problems = [_named(p, path) for w in caught if isinstance(w.message, WorkspaceWarning) for p in w.message.problems]
     return workspace, problems
+
+
+def _refuse_other_formats(document: yamlfile.Document) -> None:
+    """Raise `InvalidWorkspace` for public formats that look like a workspace, and are not supported."""
+    data = document.data
+    if not isinstance(data, dict) or "sources" in data or "destinations" in data:
+        return
+    if isinstance(data.get("transformations"), list) or isinstance(data.get("libraries"), list):
+        raise InvalidWorkspace(
+            "a list of transformations and libraries to deploy (meta.json of rudder-transformation-action): this "
+            "format is recognized, but not supported. Import the workspaceConfig.json, with --code FOLDER",
+            where=document.name,
+        )
+    if isinstance(data.get("source"), dict):
+        raise InvalidWorkspace(
+            "the configuration that SDKs get (sourceConfig), or a file of RudderStack's old config generator: this "
+            "format is recognized, but not supported. Import the workspaceConfig.json of the data plane",
+            where=document.name,
+        )
 
 
 def _named(problem: Problem, path: Path) -> Problem:

@@ -13,6 +13,7 @@ from typing import Any
 
 from svctoolkit import runner, yamlfile
 from svctoolkit.errors import ConfigError, UnsetVariables, WorkspaceWarning
+from svctoolkit.json_types import Json
 from svctoolkit.project import source_suites, suites
 from svctoolkit.project.files import FileNames, write_texts
 from svctoolkit.project.source_suites import Draft
@@ -47,22 +48,30 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The number of scenarios, the paths that each suite ignores, and the planned events that destinations refuse."""
+    """The number of scenarios, the paths that each suite ignores, and the planned events that destinations refuse.
+
+    `without` are rules of tracking plans for which no event could be generated, with the reason.
+    """
 
     scenarios: int = 0
     varying: Mapping[str, Sequence[str]] = field(default_factory=dict)
     refused: Sequence[Refused] = ()
+    without: Sequence[str] = ()
 
 
-def write_suites(workspace: Workspace, draft: Path, environ: Mapping[str, str]) -> Written:
+def write_suites(
+    workspace: Workspace, draft: Path, environ: Mapping[str, str], tests: Mapping[str, list[dict[str, Json]]]
+) -> Written:
     """Write suites for what runs to `draft`, the folder of the workspace, and take their snapshots.
+
+    `tests` are the scenarios that the imported project has for its transformations, by key.
 
     If the workspace's patience with code ends meanwhile, they are written again without what runs that code.
     """
     while True:
         states = states_of(workspace)
         endless = _endless(workspace)
-        written = _SuiteFiles(workspace, draft, environ, endless).write(states)
+        written = _SuiteFiles(workspace, draft, environ, endless, tests).write(states)
         if _endless(workspace) == endless:
             return written
         shutil.rmtree(draft / FOLDER, ignore_errors=True)
@@ -75,8 +84,16 @@ def _endless(workspace: Workspace) -> frozenset[str]:
 class _SuiteFiles:
     """The suites of a workspace that is written to the folder `draft`, without what runs `endless` transformations."""
 
-    def __init__(self, workspace: Workspace, draft: Path, environ: Mapping[str, str], endless: Set[str]) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        draft: Path,
+        environ: Mapping[str, str],
+        endless: Set[str],
+        tests: Mapping[str, list[dict[str, Json]]],
+    ) -> None:
         self._workspace, self._draft, self._environ, self._endless = workspace, draft, environ, endless
+        self._tests, self._without = tests, list[str]()
         self._sources = {key: source for key, source in workspace.sources.items() if self._ends(source)}
         self._names = FileNames()
 
@@ -103,7 +120,7 @@ class _SuiteFiles:
             begun = datetime.now(UTC)
             recorded = _run(scenarios, planes, runner.Snapshots("new"))
             varying = self._ignore_varying(recorded, begun, served, planes)
-        return Written(len(scenarios), varying, refused)
+        return Written(len(scenarios), varying, refused, self._without)
 
     def _of_parts(self, states: Mapping[str, State]) -> dict[str, str]:
         """Return the suites of destinations, transformations and plans, by file."""
@@ -114,6 +131,8 @@ class _SuiteFiles:
         for key in workspace.transformations:
             if key not in self._endless and (text := suites.transformation_suite(workspace, key)):
                 texts[self._file(key)] = text
+            if key not in self._endless and (own := self._tests.get(key)):
+                texts[self._file(f"{key}-tests")] = suites.tests_suite(workspace, key, own)
         return texts
 
     def _of_sources(self) -> list[_Group]:
@@ -121,7 +140,8 @@ class _SuiteFiles:
         drafts = source_suites.drafts(self._workspace, self._sources.values(), suites.sample_events())
         groups = [_Group(self._sources[key], found, self._file(f"from-{key}")) for key, found in drafts.items()]
         for key, source in self._sources.items():
-            planned, _ = suites.plan_drafts(self._workspace, source)
+            planned, without = suites.plan_drafts(self._workspace, source)
+            self._without += [f"{rule} ({key})" for rule in without]
             if planned:
                 groups.append(_Group(source, planned, self._file(f"{key}-as-planned")))
         return groups

@@ -18,7 +18,7 @@ from svctoolkit.plans.generate import NoEvent, conforming
 from svctoolkit.project.accepted import accepted_types
 from svctoolkit.project.source_suites import ANYTHING, Draft
 from svctoolkit.warehouse import is_warehouse
-from svctoolkit.workspace import Destination, Source, Workspace
+from svctoolkit.workspace import Destination, Source, Transformation, Workspace
 
 FOLDER = "suites"
 _TIME = "2026-01-01T12:00:00Z"
@@ -49,21 +49,27 @@ def suite(workspace: Workspace, destination: Destination) -> str:
 
 
 def transformation_suite(workspace: Workspace, key: str) -> str:
-    """Return the suite of a transformation without a destination as YAML; "" without code, output or if it has one."""
+    """Return the suite of a transformation without a destination as YAML; "" without code, or if it has one."""
     item = workspace.transformation(key)
     if not item.code or any(d.transformation == key for d in workspace.destinations.values()):
         return ""
-    scenarios = [
-        {
-            "name": f"{type} through {key}",
-            "transformation": key,
-            "event": {"$use": type},
-            "expect": {"user_transform": {"$snapshot": True}},
-        }
-        for type in EVENT_TYPES
-        if item.run(events.sample(type, at=_HAPPENED)).events
-    ]
-    return _text(item.name, scenarios) if scenarios else ""
+    return _text(item.name, [_through(item, type) for type in EVENT_TYPES])
+
+
+def tests_suite(workspace: Workspace, key: str, scenarios: list[dict[str, Json]]) -> str:
+    """Return the suite of the tests that a project has for a transformation, as YAML."""
+    return _text(f"{workspace.transformation(key).name} tests", scenarios)
+
+
+def _through(item: Transformation, type: str) -> dict[str, Any]:
+    """Return a scenario for what a transformation does with a sample event today, also if it fails or drops it."""
+    output = item.run(events.sample(type, at=_HAPPENED))
+    expect: dict[str, Json] = {"user_transform": {"$snapshot": True}}
+    if output.error is not None:
+        expect = {"error": str(output.error)}
+    elif not output.events:
+        expect = {"user_transform": []}
+    return {"name": f"{type} through {item.key}", "transformation": item.key, "event": {"$use": type}, "expect": expect}
 
 
 def plan_drafts(workspace: Workspace, source: Source) -> tuple[list[Draft], list[str]]:
@@ -110,7 +116,7 @@ def _source_config(source: Source) -> dict[str, Any]:
 
 def _text(name: str, scenarios: list[dict[str, Any]], more: Mapping[str, Json] | None = None) -> str:
     events = [scenario.get("event") or scenario.get("send") or {} for scenario in scenarios]
-    used = sorted({event["$use"] for event in events if "$use" in event})
+    used = sorted({event["$use"] for event in events if isinstance(event, dict) and "$use" in event})
     fixtures = {"fixtures": {type: f"events/{type}.json" for type in used}} if used else {}
     head = {"version": 1, "suite": name, "workspace": "../workspace.yaml"}
     return yamlfile.dump(

@@ -93,6 +93,16 @@ def code_in(path: Path) -> list[CodeItem]:
     return [CodeItem(spec.id or path.stem, spec.name, spec.language, code, import_name)]
 
 
+def tested_in(path: Path) -> bool:
+    """Return whether a file has a transformation with tests. Raises `InvalidWorkspace` if it is invalid."""
+    if not _mentions(path, b"transformation"):
+        return False
+    document = yamlfile.load(path, error=InvalidWorkspace)
+    if not isinstance(document.data, dict) or document.data.get("kind") != "transformation":
+        return False
+    return bool(_load_file(path)[1].spec.tests)
+
+
 def load(path: Path) -> Project:
     """Load the transformation in a file, with the libraries of its project. Raises `InvalidWorkspace`."""
     document, shape = _load_file(path)

@@ -45,9 +45,10 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-# A key in block or flow style, with or without quotes.
+# A key in block or flow style, with or without quotes; or the name of a variable.
 _KEY = re.compile(
     r"""(?:^|[{,])[ \t]*(?:-[ \t]+)*(?:[\w.$<>-]+[ \t]*:(?=[ \t]|$)|"[^"]*"[ \t]*:|'[^']*'[ \t]*:(?=[ \t]|$))"""
+    r"|\{\{[ \t]*\.\w+|\$\((?:env|var|secret):\w+"  # names of variables are not secret, and tell where to look
 )  # in JSON, nothing has to follow the colon
 _COVER = "\u2022"
 
@@ -232,7 +233,7 @@ def _is_shared(path: Path) -> bool:
 
 
 def _cover(excerpt: str) -> str:
-    """Return `excerpt` with a dot for each letter and digit outside of keys. Quotes and brackets stay in place."""
+    """Return `excerpt` with a dot for each letter and digit, except in keys and names of variables."""
     source, _, caret = excerpt.partition("\n")
     parts, end = [], 0
     for key in _KEY.finditer(source):
