@@ -18,8 +18,8 @@ FOLDER = Path(__file__).parent / "entries"
 class Entry:
     """One mistake, and what must notice it.
 
-    `files` are those of the project, by name. `run` are the arguments of svctoolkit. The exit code must not be 0
-    (with `any_code`, it may be), and the output must contain `says`. `test` is a test file instead, which must fail, and
+    `files` are those of the project, by name. `run` are the arguments of svctoolkit. The exit code must not be 0 (with
+    `any_code`, it may be), and the output must contain `says`. `test` is a test file instead, which must fail, and
     `program` Python that must set `noticed`.
     """
 

@@ -95,6 +95,7 @@ def _run(args: argparse.Namespace) -> int:
     code, shown = Exit.OK, list[Json]()
     with _target(args) as target, _rejections(as_json=args.json):
         for event in events:
+            as_json: Json
             if args.what == "destination":
                 single = target.test_destination(args.id, event, config=config or None, **options)
                 results, as_json = [single], single.to_masked_dict()
