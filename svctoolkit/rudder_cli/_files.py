@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import Final
@@ -142,7 +142,9 @@ def read_file(
     filled = substitute(text, values, placeholders=placeholders)
     file = SpecFile(name, path, filled.text, placeholders=filled.placeholders, source=text if filled.uses else "")
     unknown = list(_unknown_variables(name, text, filled))
-    return file, unknown or _parse(file)
+    if unknown or not file.foreign:
+        return file, unknown or _parse(file)
+    return file, [replace(f, message=f"not a resource, so rudder-cli stops here: {f.message}") for f in _parse(file)]
 
 
 def _unknown_variables(name: str, text: str, filled: Substituted) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from svctoolkit.cli import main
 from svctoolkit.workspace import Workspace
@@ -57,6 +58,9 @@ def test_init_writes_next_to_the_project(top: Path, capsys: pytest.CaptureFixtur
 
     assert main(["init", "--from", "rudder-cli", "--ci", "github"]) == 0
     assert {path: path.read_bytes() for path in (top / "rudder").rglob("*.y*ml")} == before
+    workflow = yaml.safe_load((top / ".github/workflows/svctoolkit.yml").read_text())
+    steps = [step.get("name") for step in workflow["jobs"]["project"]["steps"]]
+    assert [name for name in steps if name] == ["validate", "run", "replay", "comment"]
     assert "svctoolkit check rudder" in (top / ".github/workflows/svctoolkit.yml").read_text()
     assert "workspace: ../rudder" in (top / "suites/ovens.suite.yaml").read_text()
     capsys.readouterr()

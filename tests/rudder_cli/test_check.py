@@ -62,7 +62,7 @@ def test_files_at_which_rudder_cli_stops(capsys: pytest.CaptureFixture[str], tmp
     code, shown = checked(capsys, tmp_path)
 
     assert code == 1
-    assert "compose.yaml:1:1: error: unknown key 'services'" in shown
+    assert "compose.yaml:1:1: error: not a resource, so rudder-cli stops here: unknown key 'services'" in shown
     assert "2 destinations" in shown
 
 
