@@ -93,7 +93,16 @@ def test_the_python_of_the_page_about_batches_runs(code: str) -> None:
 
 PAGES = sorted((ROOT / "svctoolkit" / "docs").rglob("*.md"))
 #: pages whose code is run by other tests
-_TESTED = {"security.md", "batches.md", "suites.md", "tracking-plans.md", "warehouse.md", "values.md", "servers.md"}
+_TESTED = {
+    "security.md",
+    "batches.md",
+    "suites.md",
+    "tracking-plans.md",
+    "warehouse.md",
+    "values.md",
+    "servers.md",
+    "rudder-cli.md",
+}
 _CODE = [
     pytest.param(code, id=f"{page.name}-{number}")
     for page in PAGES
