@@ -112,18 +112,19 @@ def _collect(node: Json, members: set[str], values: list[Json]) -> None:
 def _of(event: dict[str, Any], members: list[str], values: list[Json]) -> Iterator[Mapping[str, Json]]:
     paths = {path for path in leaves(event) if path and (path[-1] in members or path[-1] in ("event", "type"))}
     new = [(*place, member) for place in _PLACES for member in members if (*place, member) not in paths]
-    for path in sorted(paths, key=str):
+    known = sorted(paths, key=str)
+    for path in known:
         yield replace_at(event, path, GONE)
     # Each member in each place first, as code may have many, and a limit ends the variations.
     for value in _EACH:
-        for path in new:
-            yield _with(event, path, value)
-    for path in sorted(paths, key=str):
+        for added in new:
+            yield _with(event, added, value)
+    for path in known:
         for value in values:
             yield replace_at(event, path, value)
-    for path in new:
+    for added in new:
         for value in values:
-            yield _with(event, path, value)
+            yield _with(event, added, value)
 
 
 def _with(event: Mapping[str, Any], path: tuple[str, ...], value: Json) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from svctoolkit.cli import _inputs, _parser, _violations, _webhooks
 from svctoolkit.cli._command import Command, Exit
@@ -98,7 +98,7 @@ def _run(args: argparse.Namespace) -> int:
             as_json: Json
             if args.what == "destination":
                 single = target.test_destination(args.id, event, config=config or None, **options)
-                results, as_json = [single], single.to_masked_dict()
+                results, as_json = [single], cast("Json", single.to_masked_dict())
             else:
                 by_source = target.test_source(args.id, event, **options)
                 results, as_json = list(by_source), by_source.to_masked_dict()
