@@ -247,11 +247,9 @@ class Review:
         remarks: list[str] = []
         for detail in change.details:
             if detail.path == "enabled":
-                remarks.append(
-                    f"its events reach {words(to)} again"
-                    if source.enabled
-                    else f"it is switched off: {words(to) or 'no destination'} no longer gets its events"
-                )
+                names = words(to) or "no destination"
+                off = f"it is switched off: its events no longer reach {names}"
+                remarks.append(f"its events reach {names} again" if source.enabled else off)
             elif detail.path.startswith("governance.validations.config."):
                 remarks.append(plans.setting_text(detail))
             elif detail.path.startswith("governance"):

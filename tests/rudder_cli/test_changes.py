@@ -101,7 +101,7 @@ CASES = [
     (
         "till.yaml",
         SHOP.replace("type: javascript", "type: javascript\n  enabled: false"),
-        ["it is switched off: ovens and letters no longer gets its events"],
+        ["it is switched off: its events no longer reach ovens and letters"],
     ),
 ]
 

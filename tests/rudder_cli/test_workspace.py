@@ -12,7 +12,7 @@ from svctoolkit.errors import InvalidWorkspace, UnknownName, UnsetVariables, Wor
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import Secret
 from svctoolkit.workspace import Workspace
-from tests.rudder_cli.bakery import BRAZE, HOOK, LINKS, SHOP, resource, write
+from tests.rudder_cli.bakery import BRAZE, HOOK, LINKS, PLAN, SHOP, resource, write
 
 SOLD = {"type": "track", "event": "Loaf Sold", "userId": "u", "properties": {"price": 3, "currency": "eur"}}
 ENVIRONMENT = {"RUDDER_OVEN_TOKEN": "hot-oven-token", "RUDDER_LETTERS_KEY": "letters-secret-key"}
@@ -126,3 +126,18 @@ def test_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(write(tmp_path))
 
     assert list(loaded(Path("workspace.yaml")).sources) == ["till"]
+
+
+def test_a_plan_of_a_workspace_names_its_files_of_variables(tmp_path: Path) -> None:
+    plan = PLAN.replace("display_name: Bread", "display_name: {{ .NAME }}")
+    write(tmp_path / "rudder", {"catalog/plan.yaml": plan})
+    (tmp_path / "dev.vars.yaml").write_text("NAME: Our Bread\n")
+    text = "workspace: own\ntrackingPlans: {bread: {project: rudder, variables: [dev.vars.yaml]}}\n"
+    (tmp_path / "workspace.yaml").write_text(text)
+
+    own = loaded(tmp_path / "workspace.yaml", {})
+    assert own.tracking_plans["bread"].chosen.name == "Our Bread"
+    assert "variables:\n    - dev.vars.yaml" in own.dumps()
+    (tmp_path / "workspace.yaml").write_text(text.replace(", variables: [dev.vars.yaml]", ""))
+    with pytest.raises(InvalidWorkspace, match=r"undefined variable 'NAME'"):
+        loaded(tmp_path / "workspace.yaml", {})
