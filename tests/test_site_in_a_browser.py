@@ -35,7 +35,7 @@ def too_wide(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
 
 
-#: (all pages, in three tests that take about as long as each of the others)
+#: all pages, in three tests, each of which takes about as long as another one
 THIRDS = [names()[number::3] for number in range(3)]
 
 

@@ -109,7 +109,7 @@ MASK = """export function transformEvent(event) {
 @pytest.mark.parametrize(
     ("line", "change", "shows"),
     some_by_default(
-        [(4, '"gold" ->', "lifetime"), (3, '["", "birthday"]', "iban"), (3, '["iban", ""]', "birthday")], 1
+        [(3, '["iban", ""]', "birthday"), (3, '["", "birthday"]', "iban"), (4, '"gold" ->', "lifetime")], 1
     ),
 )
 def test_texts_of_lists_are_tried_as_names_and_numbers_doubled(
