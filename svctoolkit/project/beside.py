@@ -48,7 +48,7 @@ def starter_files(
     with tempfile.TemporaryDirectory(prefix="svctoolkit-") as temporary:
         draft = Path(temporary)
         write_workspace(workspace, draft)
-        write_suites(workspace, draft, environ)
+        write_suites(workspace, draft, environ, {})  # `run` finds the tests of transformations in the project
         suites = [path for path in sorted((draft / "suites").rglob("*")) if path.is_file()]
         texts = {path.relative_to(draft).as_posix(): path.read_text("utf-8") for path in suites}
     place = Path(os.path.relpath(project, folder / "suites")).as_posix()
