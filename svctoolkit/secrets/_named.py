@@ -143,6 +143,8 @@ class NamedSecrets:
         """Replace secrets that are ordinary words in the value of a credential, and in an address."""
         if is_secret_header(name) or is_secret_name(name):
             text = self._credential(text)
+        if self._words and (name == "path" or name.lower() in ADDRESSES):
+            text = self._in_path(text)
         if "://" not in text:
             return text
         if name.lower() in ADDRESSES:
@@ -150,6 +152,13 @@ class NamedSecrets:
                 if "://" in word and text.startswith(word):
                     return _token(owner) + text[len(word) :]
         return _PARAMETER.sub(self._parameter, _USERINFO.sub(self._userinfo, text))
+
+    def _in_path(self, text: str) -> str:
+        """Replace whole segments of a path: the id of a webhook may be as short as `1/abc`."""
+        for word, owner in self._words.items():
+            if "://" not in word and f"/{word}" in text:
+                text = re.sub(rf"(?<=/){re.escape(word)}(?=[/?#]|$)", lambda _, owner=owner: _token(owner), text)
+        return text
 
     def _credential(self, text: str) -> str:
         scheme, space, value = text.rpartition(" ")

@@ -132,3 +132,17 @@ def test_every_place_of_a_secret_is_found_once() -> None:
     text = URLS["password and token"][0]
 
     assert [text[start:end] for start, end, _ in url_secret_places(text)] == ["pw9xk2", "ts-8811aa22bb", "zz81kaq0"]
+
+
+@pytest.mark.parametrize("id", ["1/abc", "test", "hook/demo"])
+def test_the_id_of_a_webhook_may_be_an_ordinary_word(id: str) -> None:
+    """Snapshots have its name in addresses and paths, so they are the same where the variable is not set."""
+    address = f"https://hooks.zapier.com/hooks/catch/{id}"
+    request = {"endpoint": f"{address}/", "path": f"/hooks/catch/{id}", "body": {"note": f"a {id}", "form": id}}
+
+    masked = NamedSecrets([("HOOK", id)]).mask(request)
+
+    assert masked["endpoint"] == "https://hooks.zapier.com/hooks/catch/{{secret:HOOK}}/"
+    assert masked["path"] == "/hooks/catch/{{secret:HOOK}}"
+    assert masked["body"] == request["body"]
+    assert NamedSecrets([("HOOK", id)]).mask({"path": f"/{id}x/in{id}"}) == {"path": f"/{id}x/in{id}"}
