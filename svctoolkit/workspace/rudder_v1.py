@@ -7,6 +7,7 @@ or `file`, and for transformations `tests`, each with `name`, `input` and `outpu
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from svctoolkit import inputs, yamlfile
+from svctoolkit import inputs, rudder_cli, yamlfile
 from svctoolkit.errors import ConfigError, InvalidWorkspace
 from svctoolkit.workspace._items import Language, Library, Transformation
 from svctoolkit.workspace._model import Workspace
@@ -83,7 +84,7 @@ def code_in(path: Path) -> list[CodeItem]:
     """
     if not _mentions(path, b"transformation"):
         return []
-    document = yamlfile.load(path, error=InvalidWorkspace)
+    document = _document(path)
     if not isinstance(document.data, dict) or document.data.get("kind") not in _CODE_KINDS:
         return []
     document, shape = _load_file(path)
@@ -97,7 +98,7 @@ def tested_in(path: Path) -> bool:
     """Return whether a file has a transformation with tests. Raises `InvalidWorkspace` if it is invalid."""
     if not _mentions(path, b"transformation"):
         return False
-    document = yamlfile.load(path, error=InvalidWorkspace)
+    document = _document(path)
     if not isinstance(document.data, dict) or document.data.get("kind") != "transformation":
         return False
     return bool(_load_file(path)[1].spec.tests)
@@ -123,7 +124,7 @@ def load(path: Path) -> Project:
 
 
 def _load_file(path: Path) -> tuple[Document, FileShape]:
-    document = yamlfile.load(path, error=InvalidWorkspace)
+    document = _document(path)
     yamlfile.check(document, yamlfile.schema(FileShape), InvalidWorkspace)
     return document, msgspec.convert(document.data, FileShape)
 
@@ -158,13 +159,23 @@ def _is_library(path: Path) -> bool:
     return _mentions(path, b"transformation-library")
 
 
+def _document(path: Path) -> Document:
+    """Return a file with its variables replaced, as rudder-cli does before it parses YAML."""
+    try:
+        text = yamlfile.load_text(path)
+    except ConfigError as error:
+        raise InvalidWorkspace(error.problems) from error
+    filled = rudder_cli.substitute(text, rudder_cli.given_variables(os.environ), placeholders=True)
+    return yamlfile.load(filled.text, name=yamlfile.display_name(path), error=InvalidWorkspace)
+
+
 def _mentions(path: Path, kind: bytes) -> bool:
     """Return whether the beginning of a file looks like that kind."""
     try:
         start = inputs.read(path, 2000)
     except OSError:
         return False
-    return b"rudder/v1" in start and kind in start
+    return b"rudder/v1" in start and re.search(rb"(?m)^[\"']?kind[\"']?\s*:\s*[\"']?" + kind, start) is not None
 
 
 def _import_name(name: str) -> str:

@@ -134,3 +134,16 @@ def test_its_secrets_are_found(top: Path, monkeypatch: pytest.MonkeyPatch) -> No
     (top / "log.txt").write_text("sent with hot-oven-token-1234\n")
 
     assert main(["secrets", "scan", "log.txt", "--workspace", "rudder"]) == 1
+
+
+def test_variables_without_quotes_are_imported(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also in files that mention a transformation."""
+    text = (top / "rudder/ovens.yaml").read_text()
+    (top / "rudder/ovens.yaml").write_text(
+        text.replace("is_default_mapping: true", "is_default_mapping: {{ .ON | true }}")
+    )
+    code = (top / "rudder/tidy.yaml").read_text()
+    (top / "rudder/tidy.yaml").write_text(code.replace("name: Tidy", "name: {{ .NAME | Tidy }}"))
+
+    assert main(["import", "rudder", "-o", "copy", "--no-suites"]) == 0
+    assert main(["run", "rudder"]) in (0, 5)  # there are no tests
