@@ -76,6 +76,7 @@ def near_object(name: str) -> str:
     return {"property": "properties", "props": "properties", "trait": "traits"}.get(name.lower(), "")
 
 
+@lru_cache(1024)
 def near_context(name: str) -> str:
     """Return the member of `context` that `name` is a typo of, or an empty string; a plural may be a custom one.
 

@@ -55,6 +55,8 @@ class Evidence:
             self.is_found = True
         elif self.arrived and (not step.expect or any(name in step.expect for name in _ARRIVALS)):
             self.is_found = self._has_arrived(step)
+        if self.is_found:
+            return
         self._steps.append(_Performed(step, result, snapshots))
 
     def missing(self) -> Iterator[Difference]:
