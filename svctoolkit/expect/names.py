@@ -15,7 +15,17 @@ _EVENT = (
 _ADDED = (
     *("channel", "receivedAt", "request_ip", "rudderId", "recordId", "writeKey", "anonymousID", "version", "_metadata"),
     *("sourceId", "sourceType", "destinationId", "action", "fields", "identifiers", "mappedToDestination", "statId"),
-    *("sessionId", "active", "projectId", "library", "userProperties", "originalMessageId", "failedMessageIds", "to"),
+    *(
+        "sessionId",
+        "active",
+        "projectId",
+        "library",
+        "userProperties",
+        "originalMessageId",
+        "failedMessageIds",
+        "to",
+        "appendPath",
+    ),
 )
 #: Members that belong to some types of events only.
 _OF_TYPES = {

@@ -101,7 +101,7 @@ def _unknown_members(scenario: Scenario) -> Iterator[str]:
             for name, value in event.items():
                 if value not in ({}, None) and (why := unknown_member(name, str(event.get("type")))):
                     place = scenario.suite.document.where([*step.place, *at, name], key=True)
-                    yield f"{place}: {name!r} {why}, so no destination reads it"
+                    yield f"{place}: {name!r} {why}: few destinations read it, if any"
 
 
 def _event_typos(event: Mapping[str, Json], scenario: Scenario) -> Places:
