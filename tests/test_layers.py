@@ -85,9 +85,11 @@ MAY_IMPORT = {
         "causes errors secrets url_secrets personal interrupts display registry events yamlfile plans destinations "
         "sources transformations delivery workspace results warehouse pipeline server"
     ),
-    "profile": "conditions errors personal pictures history display events destinations pipeline workspace replay results",
+    "profile": "conditions errors personal pictures history display events destinations pipeline workspace replay "
+    "results",
     "lost": (
-        "conditions simulations errors display registry events plans destinations delivery pipeline workspace replay results"
+        "conditions simulations errors display registry events plans destinations delivery pipeline workspace "
+        "replay results"
     ),
     "project": (
         "policies errors secrets simulations events yamlfile rudder_cli plans destinations warehouse workspace "
@@ -143,7 +145,8 @@ ROOMS = {
         "forecast"
     ),
     "pipeline": (
-        "progress warehouses route judging simulated outside runtime stages run alone rules fates texts together leaves steady "
+        "progress warehouses route judging simulated outside runtime stages run alone rules fates texts together "
+        "leaves steady "
         "reruns held_lineage lineage webhooks writers decisions api _display"
     ),
     "server": (

@@ -157,7 +157,8 @@ class NamedSecrets:
         """Replace whole segments of a path: the id of a webhook may be as short as `1/abc`."""
         for word, owner in self._words.items():
             if "://" not in word and f"/{word}" in text:
-                text = re.sub(rf"(?<=/){re.escape(word)}(?=[/?#]|$)", lambda _, owner=owner: _token(owner), text)
+                pieces = re.split(rf"(?<=/){re.escape(word)}(?=[/?#]|$)", text)
+                text = _token(owner).join(pieces)
         return text
 
     def _credential(self, text: str) -> str:
