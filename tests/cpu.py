@@ -29,7 +29,7 @@ MOST = 15.0
 SHOWN = 20
 #: CPU seconds of a file that is listed for the shares of workers.
 LEAST = 1.0
-#: What is no test: imports and the collection of tests; the end of a process; and the process that distributes tests.
+#: What does not belong to a test: imports and collection; the end of a process; the process that distributes tests.
 OTHERS = COLLECTION, END, CONTROLLER = "(collection)", "(end)", "(controller)"
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -139,7 +139,7 @@ def register(config: pytest.Config) -> None:
     if getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput"):
         config.pluginmanager.register(ControllerPlugin(path))
     else:
-        del os.environ[FILE]  # a pytest that a test starts is a child, with no lines of its own
+        del os.environ[FILE]  # a pytest that a test starts is a child, and has no lines
         config.pluginmanager.register(Plugin(path))
 
 

@@ -70,7 +70,7 @@ class Shares:
 
 
 class Share:
-    """Ignores the files of the other workers. The first worker also collects what is no test file of ours."""
+    """Ignores the files of the other workers. The first worker also collects files that are not test files of ours."""
 
     def __init__(self, paths: Iterable[str], mine: Iterable[str], is_first: bool) -> None:
         self._mine = frozenset(mine)

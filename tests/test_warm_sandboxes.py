@@ -374,7 +374,7 @@ def test_the_first_call_imports_little() -> None:
 def test_a_worker_keeps_bytecode_like_its_host(
     language: str, pool: Pool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_template: None
 ) -> None:
-    """Nobody else compiles its modules if the package is installed as editable. It writes none if the host may not."""
+    """Nothing else compiles its modules if the package is installed as editable. It writes none if the host may not."""
     monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path))
     for forbidden in (True, False):
         monkeypatch.setattr(sys, "dont_write_bytecode", forbidden)

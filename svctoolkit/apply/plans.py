@@ -15,7 +15,7 @@ _OTHER: Final = "drop_other_violations"
 
 
 def remarks(change: Change, id_: str, before: Workspace, after: Workspace) -> Iterator[str]:
-    """Yield which events a plan plans differently, and what becomes of those that violate it, by source."""
+    """Yield which events a plan plans differently, and whether those that violate it still arrive, by source."""
     if change.action == "delete":
         return
     plan, old = _plan(after, id_), _plan(before, id_)
@@ -95,7 +95,7 @@ def _members(rule: Rule) -> _Members:
 
 
 def _fates(workspace: Workspace, id_: str, kind: str) -> Iterator[str]:
-    """Yield what becomes of events with a kind of violation, by source."""
+    """Yield how events with a kind of violation are handled, by source."""
     if not kind:
         return
     fates: dict[str, list[str]] = {}

@@ -125,7 +125,7 @@ def _exchanges(result: DestinationResult, entry: EventResult) -> Iterator[str]:
 
 
 def _request(result: DestinationResult, payload: Any) -> Iterator[str]:
-    """The HTTP request of a payload, or the payload itself if it has none."""
+    """The HTTP request of a payload, or the payload itself if it has no request."""
     from svctoolkit import delivery
 
     try:

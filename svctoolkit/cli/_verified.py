@@ -1,6 +1,6 @@
 """Run the suites and replay the samples of the current project, as CI would: `python -m svctoolkit.cli._verified`.
 
-It is a process of its own because it must have neither the variables nor the time zone of the shell that started it.
+It is a separate process because it must have neither the variables nor the time zone of the shell that started it.
 Standard output has one JSON object: exit code and messages of each command, and the report of the run.
 """
 
@@ -33,7 +33,7 @@ def verified() -> dict[str, Any]:
         ran = _said("run", "--trust-code", "--report", f"json={report}")
         scenarios = json.loads(report.read_bytes())["scenarios"] if report.is_file() else []
     for scenario in scenarios:
-        del scenario["steps"]  # events and results, which nobody reads here
+        del scenario["steps"]  # events and results, which are not read here
     policies = ["--policies", POLICIES] if Path(POLICIES).is_file() else []
     if not Path(EVENTS).is_dir() or not _has_destinations():
         return {"run": ran, "scenarios": scenarios}

@@ -147,7 +147,7 @@ def _url(name: str, text: str, variable: Variable | None) -> str:
 
 def _schemeless(name: str, text: str) -> str:
     """Settings named so have a whole URL; others may have a host."""
-    if not re.search("[./:]", text):  # a stand-in of a test, such as `x`
+    if not re.search("[./:]", text):  # a placeholder in a test, such as `x`
         return ""
     if name not in ("webhookUrl", "apiUrl", "zapUrl", "pipedreamUrl", "googleCloudFunctionUrl", "serverContainerUrl"):
         return ""

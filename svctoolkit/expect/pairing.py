@@ -1,4 +1,4 @@
-"""Pair expectations with values, each with a value of its own."""
+"""Pair each expectation with a different value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 def pair(candidates: Sequence[Sequence[int]]) -> Mapping[int, int]:
     """Return the value of each expectation; `candidates` are the numbers of the values that each one matches.
 
-    As many as possible are paired: an expectation that can have another value gives way (augmenting paths).
+    The largest number of pairs is found: an expectation that can have another value gives way (augmenting paths).
 
     >>> pair([[0, 1], [0]])
     {0: 1, 1: 0}

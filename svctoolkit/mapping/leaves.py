@@ -77,7 +77,7 @@ def required(leaf: Leaf) -> Source:
 
 
 def default(leaf: Leaf, value: Json) -> Source:
-    """The value of `leaf`, or `value` if the event has none. `0` and `False` count as values."""
+    """The value of `leaf`, or `value` if the event does not have it. `0` and `False` count as values."""
     return replace(source(leaf), default=value)
 
 

@@ -110,7 +110,7 @@ def decisive(judgements: Sequence[Judgement], route: Route) -> Judgement:
 
 
 def after_refusal(reason: str) -> str:
-    """Return the note of a delivered job of which a request before the last was refused for `reason`."""
+    """Return the note of a delivered job if a request before the last was refused for `reason`."""
     return f"a request before the last was refused: {reason}"
 
 

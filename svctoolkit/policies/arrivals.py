@@ -118,7 +118,7 @@ class Sent:
 
     @cached_property
     def same_endpoints(self) -> frozenset[int]:
-        """The positions of events of which several requests go to the same address."""
+        """The positions of events with several requests to the same address."""
         several = (position for position, payloads in enumerate(self.payloads) if len(payloads) > 1)
         return frozenset(n for n in several if len({*self.endpoints[n]}) < len(self.payloads[n]))
 

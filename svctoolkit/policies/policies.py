@@ -205,7 +205,7 @@ class Policies:
     ) -> dict[str, int]:
         """Return how far checks get with the events of a batch, for `check_reach`.
 
-        `event_at` returns one of so many `events` by its position. `reached` is how far checks got with earlier events:
+        `event_at` returns one of the `events` by its position. `reached` is how far checks got with earlier events:
         the first event of its kind is enough.
         """
         furthest = dict[str, int]()

@@ -67,7 +67,7 @@ class Draft:
         content = {key: SNAPSHOT if self.snapshot else [{}] * len(requests) for key, requests in arrived.items()}
         expect: dict[str, Any] = {"violations": []} if self.planned else {}
         expect["delivered"] = {"$only": content} if content else []
-        for name in ("failed",) if content else ("failed", "dropped"):  # without a delivery, why there is none
+        for name in ("failed",) if content else ("failed", "dropped"):  # without a delivery, the reason
             ends = [end for records in by_destination(results[name], destinations).values() for end in records]
             if ends:
                 expect[name] = [{"destination": end["destination"], "by": end["by"]} for end in ends]

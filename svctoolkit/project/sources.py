@@ -85,5 +85,5 @@ def _of_folder(folder: Path, strict: bool, environ: Mapping[str, str]) -> tuple[
         item.path = folder.resolve()
         if len(workspace.tracking_plans) == 1:
             item.plan = None
-    workspace.project = None  # the copy is no project of rudder-cli
+    workspace.project = None  # the copy does not belong to rudder-cli
     return workspace, problems

@@ -142,7 +142,7 @@ def _scenarios(workspace: Workspace, destination: Destination) -> Iterator[dict[
 
 
 def _gives(workspace: Workspace, destination: Destination, type: str) -> Literal["payloads", "nothing", ""]:
-    """Return what comes of the sample: nothing if the user's code drops it; "" if it fails."""
+    """Return the sample's result: nothing if the user's code drops it; "" if it fails."""
     try:
         pipeline = Pipeline(workspace, context=Context(clock=lambda: _NOW))
         result = pipeline.test_destination(destination.key, events.sample(type, at=_HAPPENED), force=True)

@@ -61,7 +61,7 @@ def assert_logged(
 
 
 def _require_code(data_plane: DataPlane, view: View, what: str, expected: Sequence[Json]) -> None:
-    """Refuse to assert that user code did nothing where there is none, or before it has got an event."""
+    """Refuse to assert that user code did nothing where the workspace has no code, or before it has got an event."""
     __tracebackhide__ = True
     from svctoolkit.errors import UsageError
 

@@ -371,7 +371,7 @@ def _identity(item: dict[str, Json]) -> tuple[Json, ...]:
 
 
 def cycle(declared: Declared) -> list[str]:
-    """Return the URNs of a cycle of custom types and properties; an empty list if there is none."""
+    """Return the URNs of a cycle of custom types and properties; an empty list without a cycle."""
     done: set[str] = set()
 
     def visit(urn: str, path: list[str]) -> list[str]:

@@ -80,7 +80,7 @@ class SpecFile:
 
     @property
     def foreign(self) -> bool:
-        """Whether the file is no resource at all, such as a CI workflow: rudder-cli stops at it, and nothing else."""
+        """Whether the file is not a resource (a CI workflow, say). Only rudder-cli stops at it."""
         return _DECLARES.search(self.text.encode("utf-8", "replace")) is None
 
     @property
@@ -194,7 +194,7 @@ def _envelope(file: SpecFile, data: Mapping[str, Json]) -> list[Finding]:
 
 
 def _first_document(text: str) -> tuple[str, int]:
-    """Return the text of the first document, and the line of a second one (0: there is none)."""
+    """Return the text of the first document, and the line of a second one, or 0."""
     if "\n---" not in text and "\n..." not in text and not text.startswith(("---", "...")):
         return text, 0
     for marker in _SEPARATOR.finditer(text):

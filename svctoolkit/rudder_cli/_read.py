@@ -199,7 +199,7 @@ def read_project(
 
 
 def _hidden(project: RudderProject, parsed: list[Finding]) -> list[Finding]:
-    """Return what the files without errors of their own will show once the others are fixed.
+    """Return what the files that have no errors will show once the others are fixed.
 
     What is only missing because its file has an error is left out.
     """

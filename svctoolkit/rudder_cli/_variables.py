@@ -130,7 +130,7 @@ def read_var_files(paths: Sequence[Path]) -> dict[str, str]:
 
 
 def given_variables(environ: Mapping[str, str], first: Sequence[Path] = ()) -> dict[str, str]:
-    """Return the variables of files, of which later ones win, and of `RUDDER_NAME` in the environment before all.
+    """Return the variables of files (the last file wins), and of `RUDDER_NAME` in the environment before all.
 
     The files are `first`, then those of `--var-file`. Raises `ConfigError` for an invalid file.
     """

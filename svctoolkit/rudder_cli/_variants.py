@@ -69,7 +69,7 @@ def discriminator_faults(
     *,
     old: bool,
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield discriminators that are no property of their parent, or of a type that cannot decide."""
+    """Yield discriminators that their parent does not have as a property, or of a type that cannot decide."""
     for i, variant in enumerate(item.get("variants") or ()):
         id_ = reference("property", (variant or {}).get("discriminator"), old=old)
         at = (*path, "variants", i, "discriminator")

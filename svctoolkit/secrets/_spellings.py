@@ -63,7 +63,7 @@ def _secret_of_pair(text: str) -> str:
 
 
 def _decoded(token: str) -> str:
-    """Return the text that a token in base64 contains, such as `user:password`; an empty string if there is none."""
+    """Return the text that a token in base64 contains, such as `user:password`; an empty string if it is not base64."""
     import base64
 
     try:

@@ -91,7 +91,7 @@ class Pool:
                 if worker is None and same >= self._most_of_one:
                     self._changed.wait(_PATIENCE)  # code that hangs must leave workers to other code
                     continue
-                # Extra workers only for code that has none at all: otherwise a busy machine would start ever more
+                # Extra workers only for code without a worker: otherwise a busy machine would start ever more
                 # processes.
                 most = 2 * self.size if not same and time.monotonic() > patience else self.size
                 if worker is None and self._count < most and (most == self.size or not self._free):

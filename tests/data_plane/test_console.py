@@ -33,7 +33,7 @@ _AXE = "node_modules/axe-core/axe.min.js"
 
 def strict(event: dict[str, Any]) -> dict[str, Any]:
     if event.get("userId") == "u13":
-        raise ValueError("nobody is called u13")
+        raise ValueError("no user has the name u13")
     return {**event, "checked": True}
 
 
@@ -182,7 +182,7 @@ def test_the_list_shows_what_failed_first(browser: Browser, plane: DataPlane, wi
     rows.nth(0).click()
     stops = page.locator("#detail .stop")
     expect(stops).to_have_count(6)
-    expect(stops.nth(1)).to_contain_text("ValueError: nobody is called u13")
+    expect(stops.nth(1)).to_contain_text("ValueError: no user has the name u13")
     assert [stop.get_attribute("open") is not None for stop in stops.all()] == [False, True, *[False] * 4]
     assert page.evaluate("Number(document.documentElement.scrollWidth > innerWidth)") == 0
     assert page.locator("body > header").bounding_box()["height"] < (80 if width > 800 else 160)  # type: ignore[index]
@@ -264,9 +264,9 @@ def test_faults_and_switches_take_effect_at_once(browser: Browser, plane: DataPl
     expect(card).to_contain_text("disabled")
     assert not plane.workspace.destinations["crm"].enabled
     visit.page.get_by_role("link", name="Transformations").click()
-    expect(visit.page.locator("#transformations")).to_contain_text("nobody is called u13")
+    expect(visit.page.locator("#transformations")).to_contain_text("no user has the name u13")
     visit.page.get_by_role("link", name="event 1, at crm").click()
-    expect(visit.page.locator("#detail")).to_contain_text("nobody is called u13")
+    expect(visit.page.locator("#detail")).to_contain_text("no user has the name u13")
     assert visit.wrong == []
 
 

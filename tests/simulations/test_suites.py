@@ -39,7 +39,7 @@ def failures(text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
 def test_the_suites_of_the_page_pass(text: str) -> None:
-    """Unchanged, as somebody would copy them."""
+    """Unchanged, as a user would copy them."""
     suite = runner.loads(text, Workspace())
     with runner.open_planes(limit=60) as planes:
         outcomes = [runner.attempt(scenario, planes) for scenario in suite.scenarios]
@@ -133,7 +133,7 @@ def test_a_suite_can_forbid_losses() -> None:
 
 
 def test_a_loss_belongs_to_its_step_and_state_to_the_scenario() -> None:
-    """What the first step loses is no loss of the second, which sees the same rows."""
+    """What the first step loses is not a loss of the second, which sees the same rows."""
     assert (
         failures("""
 scenarios:

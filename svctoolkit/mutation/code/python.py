@@ -133,7 +133,7 @@ class _Walker:
         return start, self._end(statements[-1]), b"else: pass" if is_elif else b"pass"
 
     def _element(self, node: ast.AST, around: _Around) -> _Around:
-        """Return an element of a list or an argument as a unit; one that needs parentheses is none."""
+        """Return an element of a list or an argument as a unit, unless it needs parentheses."""
         if not isinstance(node, ast.expr) or isinstance(node, (ast.Starred, ast.Yield, ast.YieldFrom)):
             return around
         return replace(around, unit=_Unit(self._raw, self._at(node), self._end(node), [], b"[", b"]"))

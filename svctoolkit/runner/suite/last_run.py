@@ -65,7 +65,7 @@ class Passed:
 
     @classmethod
     def load(cls, file: Path = _PASSED) -> Passed:
-        """Return what is stored; nothing if there is no file, or if it is damaged."""
+        """Return what is stored; nothing if the file is missing or damaged."""
         try:
             stored = msgspec.json.decode(file.read_bytes(), type=_Stored)
             groups = [dict(stored.inputs[number] for number in group) for group in stored.groups]

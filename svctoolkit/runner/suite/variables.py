@@ -70,7 +70,7 @@ class Variables:
         return Variables({**self.values, **values}, self.environment, self.later - values.keys(), self.moments)
 
     def with_later(self, names: frozenset[str]) -> Variables:
-        """Return these variables, of which `names` get their value while the scenario runs."""
+        """Return these variables. Those in `names` get their value while the scenario runs."""
         return Variables(self.values, self.environment, names, self.moments)
 
     def with_moments(self, moments: Moments) -> Variables:
