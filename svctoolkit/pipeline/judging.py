@@ -58,7 +58,7 @@ def judge(
 def _of_jobs(outcome: Outcome, route: Route, kind: DestinationType, answer: Delivered, jobs_count: int) -> Judged:
     mask = route.masker.text
     # Destinations that answer for the whole request give all jobs the same outcome.
-    each = outcome.jobs or [JobOutcome(outcome.outcome)] * jobs_count
+    each = outcome.jobs or [JobOutcome(outcome.outcome, outcome.message)] * jobs_count
     jobs = [_with_reason(job, outcome.message, mask) for job in each]
     failed = next((job for job in jobs if job.outcome != "delivered"), None)
     if failed is None:
@@ -159,5 +159,6 @@ def _outcome(
 
 
 def _with_reason(job: JobOutcome, message: str, mask: Callable[[str], str]) -> JobOutcome:
-    text = job.message or message
+    # What was refused of a request is not a note of the jobs that were delivered.
+    text = job.message or ("" if job.outcome == "delivered" else message)
     return replace(job, message=mask(text)) if text else job

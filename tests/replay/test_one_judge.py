@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
+from random import Random
 from typing import Any
 
 import pytest
@@ -14,11 +17,11 @@ from svctoolkit.delivery import Answer, Delivered, HttpRequest, HttpResponse
 from svctoolkit.destinations import CATALOGUE, Context, Example, OutcomeExample
 from svctoolkit.pipeline import Stages
 from svctoolkit.pipeline.fates import Fate, pass_many
-from svctoolkit.pipeline.judging import judge_each
+from svctoolkit.pipeline.judging import judge, judge_each
 from svctoolkit.replay import replay
 from svctoolkit.server import Backoff
 from svctoolkit.simulations import is_simulated
-from tests.catalogue import examples, outcome_examples
+from tests.catalogue import batch_examples, examples, outcome_examples
 
 SEND = Stages(send_to_destination=True)
 JUDGING = [name for name in CATALOGUE if CATALOGUE[name].judges]
@@ -28,42 +31,76 @@ REFUSED = Answer(
     200, {"status": "fail", "unprocessed": [{"status": "fail", "code": 509, "error": "Event Name is incorrect"}]}
 )
 BOUGHT = {"type": "track", "event": "Bought", "userId": "u1", "messageId": "m1"}
+#: types whose judge reads errors only: RudderStack takes every 2xx of theirs as success
+ERRORS_ONLY = {
+    "ALGOLIA",
+    "AM",
+    "AMAZON_AUDIENCE",
+    "CRITEO_AUDIENCE",
+    "INTERCOM",
+    "INTERCOM_V2",
+    "LINKEDIN_ADS",
+    "REDDIT",
+    "SNAPCHAT_CUSTOM_AUDIENCE",
+}
+STATUSES = (200, 201, 207, 301, 400, 401, 403, 404, 408, 409, 422, 429, 500, 503)
+#: answers that any vendor, or a proxy before it, may give
+BODIES: Sequence[Any] = (
+    "",
+    "Service Unavailable",
+    "<html><body>Sorry</body></html>",
+    {},
+    [],
+    {"error": {"code": 190, "message": "refused", "error_user_title": "Refused"}},
+    {"errors": [{"code": "1", "message": "refused"}], "success": False},
+    {"status": "error", "message": "refused"},
+    [{"errorCode": "REFUSED", "message": "refused"}],
+)
 
 
 def workspace(name: str, example: Example, level: Any = "answers") -> Workspace:
     shop, config = Workspace("shop"), example.config
     secret = example.metadata.get("secret") or {"access_token": "t", "accessToken": "t", "developer_token": "d"}
     shop.account("main", secret=secret)
-    uses = {"account": "main"} if level == "answers" else {}
+    uses: dict[str, Any] = {"account": "main"} if level == "answers" else {}
     shop.destination("d", name, config=config, simulate=level, **uses)
     shop.source("web", destinations=["d"])
     return shop
 
 
 class Vendor:
-    """A transport that answers look-ups as an example does, and every delivery with one answer."""
+    """A transport that answers look-ups as an example does, and every delivery with one answer.
 
-    def __init__(self, example: Example, answer: Answer) -> None:
+    Without `answer`, `server` answers them.
+    """
+
+    def __init__(
+        self, example: Example, answer: Answer | None, server: Callable[[HttpRequest], Answer | None] | None = None
+    ) -> None:
         self.lookups = {(asked.method, asked.url.partition("?")[0].lower()): asked for asked in example.lookups}
-        self.answer = answer
+        self.answer, self.server = answer, server
 
     def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
         asked = self.lookups.get((request.method, request.url.partition("?")[0].lower()))
         if asked is not None:
             return Answer(asked.status, asked.body).response()
-        return self.answer.response()
+        answer = self.server(request) if self.server else self.answer
+        return (answer or Answer()).response()
 
 
-def at_plane(shop: Workspace, event: dict[str, Any], transport: Vendor | None) -> Fate:
-    """The outcome without retries. The event becomes what the gateway made of it, as recorded events are."""
-    once = Backoff(attempts=1, scale=0)
-    with DataPlane(shop, listen=False, backoff=once, clock=lambda: NOW, transport=transport) as plane:
-        plane.send(event, source="web")
+def at_plane(
+    shop: Workspace, events: Sequence[dict[str, Any]], transport: Vendor | None, attempts: int = 1
+) -> list[Fate]:
+    """The outcome of events that are sent together. They become what the gateway made of them, as recorded events."""
+    few = Backoff(attempts=attempts, scale=0)
+    with DataPlane(shop, listen=False, backoff=few, clock=lambda: NOW, transport=transport) as plane:
+        plane.send([*events], source="web")
         plane.drain()
-        (fate,), (received,) = plane.fates, plane.received
-    event.update(received.event)
-    status: Any = "failed" if fate.status == "dead" else fate.status
-    return Fate(status, fate.by, fate.reason)
+        fates, received = [*plane.fates], [*plane.received]
+    for event, stored in zip(events, received, strict=True):
+        event.update(stored.event)
+    statuses: list[Any] = ["failed" if fate.status == "dead" else fate.status for fate in fates]
+    return [Fate(status, fate.by, fate.reason) for status, fate in zip(statuses, fates, strict=True)]
 
 
 def in_replay(shop: Workspace, event: dict[str, Any], transport: Vendor | None) -> Fate:
@@ -87,32 +124,124 @@ def answer_of(example: OutcomeExample) -> Answer:
     return Answer(example.status, "" if example.answer is None else example.answer, times=None)
 
 
-@pytest.mark.parametrize("name", [name for name in JUDGING if sendable(name)])
+def other_answers(name: str, count: int) -> list[Answer]:
+    """A sample of the type's recorded answers and of any vendor's, with other statuses. Each type has its own seed."""
+    bodies = [*BODIES, *(answer_of(example).body for example in outcome_examples(name))]
+    pairs = [(status, body) for status in STATUSES for body in bodies]
+    return [Answer(status, body, times=None) for status, body in Random(name).sample(pairs, count)]
+
+
+SENDABLE = [name for name in CATALOGUE if sendable(name)]
+
+
+@pytest.mark.parametrize("name", SENDABLE)
 def test_plane_and_replay_judge_alike(name: str) -> None:
-    """Every recorded answer of the type, as the answer to one event."""
+    """Every recorded answer of a type, and others, as the answer to one event."""
     example = sendable(name)
     assert example is not None
     shop = workspace(name, example)
-    for outcome in outcome_examples(name):
-        vendors = [Vendor(example, answer_of(outcome)) for _ in range(2)]
+    recorded = [answer_of(outcome) for outcome in outcome_examples(name)]
+    for answer in [*recorded, *other_answers(name, 12 if name in JUDGING else 3)]:
+        vendors = [Vendor(example, answer) for _ in range(2)]
         event = dict(example.event)
-        plane, replayed = at_plane(shop, event, vendors[0]), in_replay(shop, event, vendors[1])
+        (plane,), replayed = at_plane(shop, [event], vendors[0]), in_replay(shop, event, vendors[1])
 
-        assert (outcome.name, replayed) == (outcome.name, plane)
+        assert (answer, replayed) == (answer, plane)
         assert replayed.by in ("", "send_to_destination"), replayed
 
 
 @pytest.mark.parametrize("name", JUDGING)
 def test_recorded_answers_are_judged_by_their_type(name: str) -> None:
-    """Also those of types that only get records: a status alone is never enough."""
+    """Also those of types that only get records: a status alone is never enough.
+
+    The data plane calls `judge` with the jobs of a request, a replay `judge_each` with the requests of a job.
+    """
     shop = workspace(name, examples(name)[0])
     to = Pipeline(shop).route(shop.destinations["d"])
     for example in outcome_examples(name):
-        if example.jobs == 1 and not example.alone:
-            payload = {"endpoint": example.endpoint, "body": {"JSON": example.request}}
-            answer = Delivered(example.status, example.answer, HttpRequest("POST", example.endpoint))
+        payload = {"endpoint": example.endpoint, "body": {"JSON": example.request}}
+        answer = Delivered(example.status, example.answer, HttpRequest("POST", example.endpoint))
+        metadata = [{"dontBatch": example.alone}] * example.jobs
+        jobs = judge(to, payload, answer, [*range(example.jobs)], metadata).jobs
+        wanted = example.each or [example.outcome] * example.jobs
 
-            assert (example.name, judge_each(to, [payload], [answer])[0].outcome) == (example.name, example.outcome)
+        assert (example.name, [job.outcome for job in jobs]) == (example.name, wanted)
+        if example.jobs == 1 and not example.alone:
+            (alone,) = judge_each(to, [payload], [answer])
+            assert (alone.outcome, alone.reason) == (jobs[0].outcome, jobs[0].message)
+
+
+@pytest.mark.parametrize("name", JUDGING)
+def test_each_judge_meets_refusals(name: str) -> None:
+    """Recorded answers include one that is not 2xx, and a 2xx that refuses, or the type takes each 2xx as success."""
+    recorded = outcome_examples(name)
+    successful = [example for example in recorded if 200 <= example.status < 300]
+    bodies = [*BODIES, *(example.answer for example in recorded)]
+
+    assert len(successful) < len(recorded)
+    if name not in ERRORS_ONLY:
+        assert any({example.outcome, *example.each} != {"delivered"} for example in successful)
+        return
+    for status in (200, 202, 207):
+        for body in bodies:
+            outcome = CATALOGUE[name].outcome({"endpoint": ""}, [(status, {}, body)], jobs=[1, 2])
+            assert (body, outcome.outcome, outcome.jobs) == (body, "delivered", ())
+
+
+def batches_of(name: str) -> list[tuple[Example, list[dict[str, Any]]]]:
+    """Events of a type that share one request, with their settings.
+
+    If a batch has several, the last decides in the data plane, also for events that it does not carry.
+    """
+    found = []
+    for batch in batch_examples(name):
+        for shared in batch.results:
+            if len(shared.payloads) == 1 and len(shared.jobs) > 1 and not {*shared.jobs} & {*batch.alone}:
+                example = Example(
+                    name="", config=batch.config, event={}, lookups=batch.lookups, metadata=batch.metadata
+                )
+                events = [{"anonymousId": f"a{job}", **batch.events[job - 1]} for job in shared.jobs]
+                found.append((example, [{**event, "messageId": f"m{n}"} for n, event in enumerate(events)]))
+    return found
+
+
+SHARING = [name for name in JUDGING if batches_of(name)]
+
+
+@pytest.mark.parametrize("name", SHARING)
+def test_plane_and_replay_judge_shared_requests_alike(name: str) -> None:
+    """Answers that mean the same for all events of a request mean that for an event alone, too."""
+    example, events = batches_of(name)[0]
+    shop = workspace(name, example)
+    recorded = [answer_of(outcome) for outcome in outcome_examples(name)]
+    compared = 0
+    for answer in [*recorded, *other_answers(name, 6)]:
+        own = [dict(event) for event in events]
+        plane = at_plane(shop, own, Vendor(example, answer), attempts=3)  # some send refused events again, alone
+        if len(set(plane)) == 1:
+            replayed = [in_replay(shop, event, Vendor(example, answer)) for event in own]
+            assert (answer, replayed) == (answer, plane)
+            compared += 1
+
+    assert compared > 2
+
+
+@pytest.mark.parametrize("name", [name for name in SHARING if CATALOGUE[name].answers_items])
+def test_plane_and_replay_judge_a_refused_event_of_a_request_alike(name: str) -> None:
+    """The vendor refuses one event of a request: only that fails, for the reason that it has when it is sent alone."""
+    found = []
+    for example, events in batches_of(name):
+        shop = workspace(name, example)
+        server = Pipeline(shop).route(shop.destinations["d"]).answer
+        own = [dict(event) for event in events]
+        plane = at_plane(shop, own, Vendor(example, None, partial(server, failed=(1,))))
+        for event, fate in zip(own, plane, strict=True):
+            refused = (0,) if fate.status == "failed" else ()
+            alone = Vendor(example, None, partial(server, failed=refused))
+            assert in_replay(shop, event, alone) == fate
+        found.append(sorted(fate.status for fate in plane))
+
+    assert ["delivered", "failed"] in found, found
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if is_simulated(name)])
@@ -122,7 +251,7 @@ def test_plane_and_replay_judge_simulated_servers_alike(name: str) -> None:
         event = {"messageId": "m1", "anonymousId": "a1", **example.event}
         if example.payloads and event["type"] != "record" and event["anonymousId"]:  # the gateway accepts it
             shop = workspace(name, example, "strict")
-            plane, replayed = at_plane(shop, event, None), in_replay(shop, event, None)
+            (plane,), replayed = at_plane(shop, [event], None), in_replay(shop, event, None)
 
             assert (example.name, replayed) == (example.name, plane)
 
