@@ -97,7 +97,7 @@ def _are_alike_numbers(scalars: Sequence[bytes], tolerance: float) -> bool:
         first, *others = map(float, scalars)
     except ValueError:  # a text, or nothing was found
         return False
-    return abs(first) < _EXACT and all(_is_close(first, other, tolerance) for other in others)
+    return abs(first) < _EXACT and all(abs(other) < _EXACT and _is_close(first, other, tolerance) for other in others)
 
 
 def _differences(found: Sequence[tuple[str, Requests]], tolerance: float) -> Iterator[Finding]:
@@ -143,24 +143,35 @@ def _difference(
     for one, other in zip(expected or [None], values or [None], strict=False):
         if not _alike(one, other, tolerance):
             has = f"no {steps}" if one is None else _text(one)
-            return Finding(destination, path, f"is {_text(other)}, but {first} has {has}", other)
+            note = _note(one, other, tolerance)
+            return Finding(destination, path, f"is {_text(other)}, but {first} has {has}{note}", other)
     return None
 
 
-def _alike(one: Any, other: Any, tolerance: float) -> bool:
-    """Return whether two values are the same. Identifiers are texts; the tolerance is for amounts only.
-
-    A whole number in a text may be an identifier: it must be exactly the number at the other destination.
-    """
-    if isinstance(one, bool) or isinstance(other, bool) or (isinstance(one, str) and isinstance(other, str)):
-        return type(one) is type(other) and bool(one == other)
+def _note(one: Any, other: Any, tolerance: float) -> str:
+    """Return why values differ that the tolerance would allow."""
     first, second = _number(one), _number(other)
-    if first is None or second is None:
-        return bool(one == other)
-    is_whole = first == first.to_integral_value() and second == second.to_integral_value()
-    if max(abs(first), abs(second)) >= _EXACT or (is_whole and (isinstance(one, str) or isinstance(other, str))):
+    if first is None or second is None or (isinstance(one, str) and isinstance(other, str)):
+        return ""
+    if abs(first - second) > Decimal(tolerance) * max(abs(first), abs(second)):
+        return ""
+    return "; the tolerance is for numbers up to 2^53: texts and larger numbers must be exactly the same"
+
+
+def _alike(one: Any, other: Any, tolerance: float) -> bool:
+    """Return whether two values are the same. The tolerance is for amounts: numbers that are exact as floats.
+
+    A text may be an identifier, as may a larger number: a number must be exactly the one in the text.
+    """
+    first, second = _number(one), _number(other)
+    are_texts = isinstance(one, str), isinstance(other, str)
+    if first is None or second is None or all(are_texts):
+        return type(one) is type(other) and bool(one == other)
+    if any(are_texts):
         return first == second
-    return _is_close(float(first), float(second), tolerance)
+    if max(abs(one), abs(other)) >= _EXACT:
+        return bool(one == other)
+    return _is_close(one, other, tolerance)
 
 
 def _is_close(first: float, second: float, tolerance: float) -> bool:
@@ -169,8 +180,11 @@ def _is_close(first: float, second: float, tolerance: float) -> bool:
 
 def _number(value: Any) -> Decimal | None:
     """Return a number, also one that is written as text: forms have only texts. `007` and `1e5` are identifiers."""
+    if isinstance(value, bool):
+        return None
     if isinstance(value, float):
-        return Decimal(value) if isfinite(value) else None
+        # As it is written: 12.3 in a text equals 12.3, although no float is exactly that.
+        return Decimal(repr(value)) if isfinite(value) else None
     if isinstance(value, int):
         return Decimal(value)
     return Decimal(value) if isinstance(value, str) and _AMOUNT.fullmatch(value) else None
