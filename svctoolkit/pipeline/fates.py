@@ -16,7 +16,7 @@ from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
 from svctoolkit.events import Event
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline.judging import decisive
+from svctoolkit.pipeline.judging import RETRIED, decisive
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.rules import blocked, exclusion, needs_all, takes_type
 from svctoolkit.pipeline.run import run_many
@@ -153,8 +153,10 @@ def pass_many(
     """Run events of one source all the way to a destination, and return each event's passage, in order.
 
     `verdicts` are those of `check`, `repeats` the positions of duplicates. Events that are filtered, or dropped by
-    their plan, never reach the user's code. A request that a data plane would retry is a failure: nothing is retried.
-    Without a known source, no rules about sources apply. `begin` is that of `run_many`.
+    their plan, never reach the user's code. A request that a data plane would retry is a failure: nothing is retried,
+    and nothing more of the event is sent. Without a known source, no rules about sources apply.
+
+    `begin` is that of `run_many`.
     """
     fates = fates_before(events, route, source, repeats)
     reasons = [verdict.reason if verdict is not None and verdict.dropped else "" for verdict in verdicts]
@@ -163,7 +165,7 @@ def pass_many(
     places = [place for place, fate in enumerate(fates) if fate.status == "pending"]
     going = [_marked(events[place], verdicts[place]) for place in places]
     own = contexts if len(places) == len(events) else [contexts[place] for place in places]
-    passed = iter(run_many(going, route, stages, sender, own, source, begin=begin) if places else ())
+    passed = iter(run_many(going, route, stages, sender, own, source, begin=begin, stops=True) if places else ())
     return [
         Passage(fate_of(results := next(passed), route, stages), results) if fate.status == "pending" else Passage(fate)
         for fate in fates
@@ -231,12 +233,13 @@ def fate_of(results: Sequence[EventResult], route: Route, stages: Stages) -> Fat
     fate = fate_of_results(results, route, sends=sends)
     if fate.status != "delivered" or not stages.send_to_destination:
         return fate
-    reason = ""
-    for result in results:
-        judgement = decisive(result.judgements, route)
-        if judgement.outcome != "delivered":
-            return Fate("failed", "send_to_destination", judgement.reason, judgement.cause)
-        reason = reason or judgement.reason
+    judgements = [decisive(result.judgements, route) for result in results]
+    failed = [judgement for judgement in judgements if judgement.outcome != "delivered"]
+    if failed:
+        # As in a data plane, which would send it again: what it refused for good decides only after that.
+        first = next((judgement for judgement in failed if judgement.outcome in RETRIED), failed[0])
+        return Fate("failed", "send_to_destination", first.reason, first.cause)
+    reason = next((judgement.reason for judgement in judgements if judgement.reason), "")
     return Fate("delivered", "", reason) if reason else fate
 
 

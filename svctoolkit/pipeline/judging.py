@@ -69,17 +69,11 @@ def _of_jobs(outcome: Outcome, route: Route, kind: DestinationType, answer: Deli
     return Judged(jobs, map_texts(cause, mask), outcome.auth)
 
 
-def judge_each(route: Route, payloads: Sequence[Mapping[str, Json]], answers: Sequence[Delivered]) -> list[Judgement]:
-    """Return what the answers to the requests of one job mean, each for itself."""
+def judge_alone(route: Route, payload: Mapping[str, Json], answer: Delivered) -> Judgement:
+    """Return what the answer to a request of one job means for it."""
     kind = route.type
-    return [
-        # as nearly always
-        _ACCEPTED if 200 <= answer.status < 300 and not kind.judges else _judge_alone(route, kind, payload, answer)
-        for payload, answer in zip(payloads, answers, strict=True)
-    ]
-
-
-def _judge_alone(route: Route, kind: DestinationType, payload: Mapping[str, Json], answer: Delivered) -> Judgement:
+    if 200 <= answer.status < 300 and not kind.judges:  # as nearly always
+        return _ACCEPTED
     outcome = _outcome(route, kind, payload, answer, (0,), ({},))
     if outcome is _SUCCESS:
         return _ACCEPTED

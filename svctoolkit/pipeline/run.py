@@ -11,7 +11,7 @@ from svctoolkit.delivery import Sender
 from svctoolkit.destinations import Context
 from svctoolkit.errors import MappingError
 from svctoolkit.json_types import Json
-from svctoolkit.pipeline.judging import judge_each
+from svctoolkit.pipeline.judging import RETRIED
 from svctoolkit.pipeline.progress import enter
 from svctoolkit.pipeline.route import Route
 from svctoolkit.pipeline.stages import dest_transform, send_to_destination, user_transform
@@ -48,6 +48,8 @@ def run_many(
     warehouses: Warehouses | None = None,
     code: RunCode = user_transform.run,
     begin: Callable[[Context], None] = lambda _: None,
+    *,
+    stops: bool = False,
 ) -> list[list[EventResult]]:
     """Return the results of `run` for each event, in order. Each event has its own context.
 
@@ -55,7 +57,8 @@ def run_many(
     module keeps its state between them, and a batch function sees them together. `milliseconds` of that stage is an
     event's share of the call.
 
-    `begin` is called with the context of each event before it is mapped and sent.
+    `begin` is called with the context of each event before it is mapped and sent. With `stops`, no request is sent that
+    a data plane would not send without retries: the Test API sends all of them.
 
     If the destination's type has no mapping, only the user transformation runs. Rows of a warehouse are loaded into
     `warehouses`.
@@ -68,6 +71,7 @@ def run_many(
         transformed = [[(EventResult(event), event)] for event in events]
     for results, context in zip(transformed, contexts, strict=True):
         begin(context)
+        held = False
         for result, item in results:
             result.masker = route.masker
             if item is None:
@@ -77,7 +81,9 @@ def run_many(
 
                 load.run(result, item, route, stages, context, source, warehouses)
             else:
-                _deliver(result, item, route, stages, sender, context)
+                own = replace(stages, send_to_destination=False) if held else stages
+                _deliver(result, item, route, own, sender, context, stops=stops)
+                held = held or (stops and any(judged.outcome in RETRIED for judged in result.judgements))
     return [[result for result, _ in results] for results in transformed]
 
 
@@ -123,7 +129,14 @@ def _abort(result: EventResult, stages: Stages) -> None:
 
 
 def _deliver(
-    result: EventResult, event: Mapping[str, Any], route: Route, stages: Stages, sender: Sender, context: Context
+    result: EventResult,
+    event: Mapping[str, Any],
+    route: Route,
+    stages: Stages,
+    sender: Sender,
+    context: Context,
+    *,
+    stops: bool,
 ) -> None:
     payloads = None
     if stages.dest_transform:
@@ -139,9 +152,8 @@ def _deliver(
         result.destination_response = {"error": DEST_ABORT if stages.dest_transform else NOTHING_TO_SEND}
         return
     started = perf_counter()
-    answers = send_to_destination.run(payloads, sender)
+    answers, result.judgements = send_to_destination.run(payloads, route, sender, stops=stops)
     result.milliseconds["send_to_destination"] = (perf_counter() - started) * 1000
     result.destination_response = [answer.response for answer in answers]
     result.destination_response_status = [answer.status for answer in answers]
     result.requests = [answer.request for answer in answers]
-    result.judgements = judge_each(route, payloads, answers)

@@ -12,15 +12,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from svctoolkit import DataPlane, Pipeline, Workspace, runner
-from svctoolkit.delivery import Answer, Delivered, HttpRequest, HttpResponse
+from svctoolkit import DataPlane, Pipeline, Workspace, runner, simulations
+from svctoolkit.delivery import Answer, Delivered, HttpRequest, HttpResponse, Transport
 from svctoolkit.destinations import CATALOGUE, Context, Example, OutcomeExample
 from svctoolkit.pipeline import Stages
 from svctoolkit.pipeline.fates import Fate, pass_many
-from svctoolkit.pipeline.judging import judge, judge_each
+from svctoolkit.pipeline.judging import judge, judge_alone
+from svctoolkit.pipeline.simulated import read_request
 from svctoolkit.replay import replay
 from svctoolkit.server import Backoff
 from svctoolkit.simulations import is_simulated
+from svctoolkit.workspace import Calls
 from tests.catalogue import batch_examples, examples, outcome_examples
 
 SEND = Stages(send_to_destination=True)
@@ -89,7 +91,7 @@ class Vendor:
 
 
 def at_plane(
-    shop: Workspace, events: Sequence[dict[str, Any]], transport: Vendor | None, attempts: int = 1
+    shop: Workspace, events: Sequence[dict[str, Any]], transport: Transport | None, attempts: int = 1
 ) -> list[Fate]:
     """The outcome of events that are sent together. They become what the gateway made of them, as recorded events."""
     few = Backoff(attempts=attempts, scale=0)
@@ -103,7 +105,7 @@ def at_plane(
     return [Fate(status, fate.by, fate.reason) for status, fate in zip(statuses, fates, strict=True)]
 
 
-def in_replay(shop: Workspace, event: dict[str, Any], transport: Vendor | None) -> Fate:
+def in_replay(shop: Workspace, event: dict[str, Any], transport: Transport | None) -> Fate:
     pipeline = Pipeline(shop, transport=transport, context=Context(clock=lambda: NOW))
     to = pipeline.route(shop.destinations["d"])
     sender, context = pipeline.sender(to), pipeline.context_of(to)
@@ -154,7 +156,7 @@ def test_plane_and_replay_judge_alike(name: str) -> None:
 def test_recorded_answers_are_judged_by_their_type(name: str) -> None:
     """Also those of types that only get records: a status alone is never enough.
 
-    The data plane calls `judge` with the jobs of a request, a replay `judge_each` with the requests of a job.
+    The data plane calls `judge` with the jobs of a request, a replay `judge_alone` with each request of a job.
     """
     shop = workspace(name, examples(name)[0])
     to = Pipeline(shop).route(shop.destinations["d"])
@@ -167,7 +169,7 @@ def test_recorded_answers_are_judged_by_their_type(name: str) -> None:
 
         assert (example.name, [job.outcome for job in jobs]) == (example.name, wanted)
         if example.jobs == 1 and not example.alone:
-            (alone,) = judge_each(to, [payload], [answer])
+            alone = judge_alone(to, payload, answer)
             assert (alone.outcome, alone.reason) == (jobs[0].outcome, jobs[0].message)
 
 
@@ -254,6 +256,46 @@ def test_plane_and_replay_judge_simulated_servers_alike(name: str) -> None:
             (plane,), replayed = at_plane(shop, [event], None), in_replay(shop, event, None)
 
             assert (example.name, replayed) == (example.name, plane)
+
+
+class FirstFails:
+    """A transport to a simulated server that a proxy keeps the first request from."""
+
+    def __init__(self, example: Example, status: int) -> None:
+        self.server = simulations.open("KLAVIYO", example.config, now=NOW.isoformat())
+        self.status, self.sent = status, list[str]()
+
+    def __call__(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
+        self.sent.append(request.url)
+        response = self.server.respond(read_request(request)) if len(self.sent) > 1 else None
+        if response is None:
+            return Answer(self.status, {}).response()
+        return Answer(response.status, response.body, dict(response.headers)).response()
+
+
+@pytest.mark.parametrize("status", [400, 429, 503])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_replay_stops_where_the_data_plane_does(status: int, times: int) -> None:
+    """After a request that decides, no other request of the event changes what the server holds.
+
+    An event that the user's code has returned a second time is sent after a refusal, but not after a failure that is
+    tried again.
+    """
+    example = next(example for example in examples("KLAVIYO") if len(example.payloads) == 2)
+    shop = workspace("KLAVIYO", example)
+    shop.transformation("repeat", lambda event: [event] * times)
+    shop.destinations["d"].transformation = "repeat"
+    shop.delivery.batch = Calls(jobs=1)  # equal events would share the requests
+    plane, replayed = FirstFails(example, status), FirstFails(example, status)
+    event = {"messageId": "m1", "anonymousId": "a1", **example.event}
+    fates = at_plane(shop, [event], plane), [in_replay(shop, event, replayed)]
+    again = times == 2 and status == 400
+
+    assert fates[0] == fates[1]
+    assert replayed.sent == plane.sent
+    assert len(plane.sent) == (3 if again else 1)
+    assert replayed.server.held() == plane.server.held()
+    assert any(plane.server.held().values()) == again
 
 
 @pytest.mark.parametrize(
