@@ -6,6 +6,7 @@ A payload carries values in texts: JSON in a form field, base64 in a URL, `\\u00
 from __future__ import annotations
 
 import html
+import json
 import re
 from binascii import a2b_base64
 from collections.abc import Iterator
@@ -23,7 +24,11 @@ _SHORTEST = 8  # characters; shorter base64 occurs by chance
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{8,}={0,2}(?![A-Za-z0-9+/_=-])")
 _STANDARD = str.maketrans("-_", "+/")
 _ESCAPES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
-_FIELD = re.compile(r"(?:^|[?&;])[^=&?\s]+=")
+_FIELD = re.compile(r"(?:^|[?&;#])[^=&?#\s]+=")
+_INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF))  # soft hyphen, zero-width characters
+_OBJECT = re.compile(r'\{\s*"|\[\s*[{"]')
+_MOST_OBJECTS = 100  # in one text
+_DECODER = json.JSONDecoder()
 
 
 # Any: JSON
@@ -67,27 +72,46 @@ def _direct(text: str) -> Iterator[Json]:
     content = json_content(text)
     if content is not None:
         yield content
-    elif "=" in text and _FIELD.search(text):
-        yield from _fields(text)
+    else:
+        yield from _json_within(text)
+        if "=" in text and _FIELD.search(text):
+            yield from _fields(text)
     if "%" in text or "+" in text:
         yield unquote(text)
         yield unquote_plus(text)
+        yield unquote(text, "latin-1")  # as `escape()` of JavaScript writes it
     if "&" in text:
         yield html.unescape(text)
     if "\\" in text:
         yield _ESCAPES.sub(_unescaped, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         yield text.replace("\\/", "/").replace('\\"', '"')
     if not text.isascii():
-        yield normalize("NFKC", text)
+        yield normalize("NFKC", text).translate(_INVISIBLE)
     for run in _BASE64.finditer(text):
         if decoded := _decoded(run[0].rstrip("=")):
             yield decoded
 
 
+def _json_within(text: str) -> Iterator[Json]:
+    """Yield JSON between other text: lines of it, or what `log("event", JSON.stringify(event))` writes."""
+    start = 0
+    for _ in range(_MOST_OBJECTS):
+        found = _OBJECT.search(text, start)
+        if found is None:
+            return
+        try:
+            content, start = _DECODER.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            start = found.end()
+        else:
+            yield content
+
+
 def _fields(text: str) -> Iterator[Json]:
-    """Yield the fields of a form, or of a URL's query."""
+    """Yield the fields of a form, or of a URL's query and fragment."""
     try:
-        query = urlsplit(text).query if "?" in text else text
+        url = urlsplit(text)
+        query = f"{url.query}&{url.fragment}" if "?" in text or "#" in text else text
         pairs = parse_qsl(query, keep_blank_values=True)
     except ValueError:
         return

@@ -120,7 +120,16 @@ def test_what_arrives_elsewhere_does_not_count() -> None:
     """The event arrives at crm, the expectations are about mp."""
     about = [f"{{mp: {claim}}}" for claim in ("{$length: {$lt: 3}}", "{$not: {$contains: [{method: GET}]}}")]
     wrong = [f"delivered: {claim}" for claim in about] + ["holds: {mp: {counts: {events: 0}}}", "lost: []", "logs: []"]
-    right = ["delivered: {crm: [{method: POST}], mp: {$length: {$lt: 3}}}", "delivered: {crm: {$length: {$lt: 3}}}"]
+    wrong += [
+        f"delivered: {{crm: [{{method: POST}}], mp: {claim}}}" for claim in ("{$length: {$lt: 3}}", "{$type: array}")
+    ]
+    wrong += ["delivered: {crm: [{}]}, lost: []", "delivered: {$contains: [{}]}, holds: {mp: {counts: {events: 0}}}"]
+    right = ["delivered: {crm: [{method: POST}], mp: []}", "delivered: {crm: {$length: {$lt: 3}}}"]
+    right += [
+        "delivered: [{destination: crm}], lost: []",
+        "dropped: [{destination: mp}], lost: [], delivered: {crm: [{}]}",
+    ]
+    right += ["delivered: {$length: 1}, holds: {mp: {counts: {events: 0}}}", "delivered: {crm: [{}]}, failed: []"]
     found = outcomes([sends("both", BOT, expect) for expect in (*wrong, *right)])
 
     assert ["nothing arrived at mp" in why for why in found.values()] == [True] * len(wrong) + [False] * len(right)
@@ -157,12 +166,20 @@ def test_the_test_api_and_transformations_need_evidence_too() -> None:
     assert [why for why in (*arrived.values(), *said.values()) if why] == []
 
 
-def test_one_step_with_evidence_is_enough() -> None:
+def test_each_step_with_expectations_needs_evidence() -> None:
+    """What an earlier step sent is no evidence of a later one, nor are the rows that it left."""
     first = f"{{source: sim, send: {ADA}, expect: {{delivered: [{{}}]}}}}"
-    second = f"{{source: sim, send: {BOT}, expect: {{lost: []}}}}"
-    found = outcomes([f"steps: [{first}, {second}]", f"steps: [{second}, {second}]"])
+    idle = [
+        f"{{source: sim, send: {BOT}, expect: {{{e}}}}}" for e in ("lost: []", "holds: {mp: {counts: {events: 1}}}")
+    ]
+    said = [
+        f"{{source: sim, send: {BOT}, expect: {{delivered: []}}}}",
+        f"{{source: sim, send: {BOT}, expect: {{dropped: [{{}}], holds: {{mp: {{counts: {{events: 1}}}}}}}}}}",
+    ]
+    found = outcomes([f"steps: [{first}, {second}]" for second in (*idle, *said)])
 
-    assert ["nothing arrived" in why for why in found.values()] == [False, True]
+    assert ["nothing arrived at mp" in why for why in found.values()] == [True, True, False, False]
+    assert [why for why in list(found.values())[2:] if why] == []
 
 
 def test_what_a_scenario_is_given_is_no_evidence() -> None:

@@ -76,7 +76,8 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
     text = _Text(file)
     values: list[tuple[int, str]] = []
     size = 0
-    if text.skip(_BETWEEN) == "[":
+    is_list = text.skip(_BETWEEN) == "["
+    if is_list:
         text.move(text.at + 1)
     while text.skip(_BETWEEN) not in ("", "]"):
         line = text.line
@@ -86,13 +87,23 @@ def split(file: InputFile) -> Iterator[Piece | Reject]:
             yield Piece(line, values)
             reason, values = str(error), []
             yield Reject(place(file.name, line), reason, begin(text.text[text.at : text.at + 1000]), rest_unread=True)
-            break
+            return
         size += len(values[-1][1])
         if size > PIECE_BYTES or len(values) >= PIECE_RECORDS:
             yield Piece(values[0][0], values)
             values, size = [], 0
     if values:
         yield Piece(values[0][0], values)
+    if problem := _end_problem(text, is_list):
+        yield Reject(place(file.name, text.line), problem, begin(text.text[text.at : text.at + 1000]), rest_unread=True)
+
+
+def _end_problem(text: _Text, is_list: bool) -> str:
+    """Return why a file does not end after its last value; an empty string if it does."""
+    if text.skip(_BETWEEN) == "":
+        return "the list has no end: the file is truncated" if is_list else ""
+    text.move(text.at + 1)
+    return "text after the end of the list is not read" if text.skip(_BETWEEN) else ""
 
 
 def records(name: str, piece: Piece, columns: Columns, lines: Lines) -> Iterator[Record | Reject]:

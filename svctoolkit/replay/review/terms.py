@@ -77,9 +77,10 @@ class Conditions:
             more = {NEWLY_LOST: (), PERSONAL: ()}
             self._kinds = {**_OF_COMPARISON, **more} if compares else {**_OF_LOSSES, **_OF_REPLAY, LOSSY: ()}
         self._amounts = AMOUNTS[compares] if priced else ()
-        unavailable = {} if simulates or compares else dict.fromkeys(_ONLY_SIMULATED, NOT_SIMULATED)
+        simulated = (NEWLY_LOST,) if compares else _ONLY_SIMULATED
+        unavailable = {} if simulates else dict.fromkeys(simulated, NOT_SIMULATED)
         if compares and not accepts:
-            unavailable = {"accepted": "needs accepted differences (--accept FILE), so the condition never holds"}
+            unavailable |= {"accepted": "needs accepted differences (--accept FILE), so the condition never holds"}
         self._clauses = parse(text, self._words(unavailable))
 
     def _words(self, unavailable: Mapping[str, str]) -> Words:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+from unicodedata import normalize
 
 from msgspec.structs import replace
 
@@ -82,15 +83,21 @@ def _forbidden(invariant: Invariant, values: Mapping[tuple[str, str], list[Any]]
 
 def _places(operand: Any, made: list[Any]) -> Iterator[Comparison]:
     if isinstance(operand, Mapping) and set(operand) == {"key"}:
-        name = str(operand["key"]).lower()
+        name = _plain_name(str(operand["key"]))
         # Warehouses flatten `context.traits.email` to `context_traits_email`.
         column = re.compile(rf"context_(?:[a-z]+_)?{re.escape(name)}")
-        yield from _search(made, Comparison(), lambda key: key.lower() == name or bool(column.fullmatch(key)), None)
+        yield from _search(
+            made, Comparison(), lambda key: _plain_name(key) == name or bool(column.fullmatch(key)), None
+        )
         return
     yield from places(operand, made, Comparison())
     if isinstance(operand, (str, int, float)) and not isinstance(operand, bool):
         found = spellings(operand).is_in
         yield from _search(made, Comparison(), found, found)
+
+
+def _plain_name(key: str) -> str:
+    return (key if key.isascii() else normalize("NFKC", key)).lower()
 
 
 def _search(
