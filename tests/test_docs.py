@@ -271,7 +271,10 @@ def test_failures_name_the_command_that_explains_them(tmp_path: Path, capsys: py
 def test_a_failure_of_several_scenarios_names_its_command_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Next to other differences, too: `dest_transform` differs in one of the scenarios, `delivered` in the other."""
+    """Next to other differences, too: `dest_transform` differs in one of the scenarios, `delivered` in the other.
+
+    In every report: GitHub gets one annotation, which names both scenarios.
+    """
     (tmp_path / "x.suite.yaml").write_text(
         "sources: {web: {destinations: [slack]}}\ndefaults: {source: web}\n"
         "destinations:\n  slack: {type: SLACK, config: {webhookUrl: https://hooks.slack.example/x}}\n"
@@ -280,11 +283,9 @@ def test_a_failure_of_several_scenarios_names_its_command_once(
         "- {name: y, send: {type: track, userId: u}, expect: {delivered: {slack: [{method: POST}]}}}\n"
     )
 
-    for report in ("console", "markdown"):
+    for report, before in (("console", ""), ("markdown", ""), ("github", "x.suite.yaml:7:3: y%0A")):
         assert main(["run", str(tmp_path), "--report", report]) == 1
-        assert capsys.readouterr().out.count("svctoolkit docs SLACK.missing.event\n") == 1
-    assert main(["run", str(tmp_path), "--report", "github"]) == 1
-    assert capsys.readouterr().out.count("%0Asvctoolkit docs SLACK.missing.event\n") == 2
+        assert capsys.readouterr().out.count(f"{before}svctoolkit docs SLACK.missing.event\n") == 1
 
 
 def test_check_names_the_command_that_explains_its_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -196,8 +196,8 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Surfaces]:
     with (
         DataPlane(workspace) as plane,
         running(workspace) as server,
-        httpx.Client(base_url=plane.url, auth=LOGIN) as to_plane,
-        httpx.Client(base_url=server.url, auth=LOGIN) as to_server,
+        httpx.Client(base_url=plane.url, auth=LOGIN, timeout=60) as to_plane,
+        httpx.Client(base_url=server.url, auth=LOGIN, timeout=60) as to_server,
         TestApiClient(server.url, *LOGIN) as client,
     ):
         yield Surfaces(to_plane, to_server, Pipeline(workspace), client, folder)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from svctoolkit.cli import _terminal
 from svctoolkit.json_types import Json
-from svctoolkit.plans import Verdict
+
+if TYPE_CHECKING:
+    from svctoolkit.plans import Verdict  # imports msgspec, which `--help` does not need
 
 
 # Any: argparse's parser or a group of it

@@ -81,7 +81,7 @@ def _left(workspace: Workspace, times: int, *, has_client: bool) -> tuple[float,
         spent_before = time.process_time()
         plane = DataPlane(workspace)
         if has_client:
-            client = httpx.Client(base_url=plane.url)
+            client = httpx.Client(base_url=plane.url, timeout=60)
             client.get("/health")
         left = time.perf_counter()
         plane.stop()

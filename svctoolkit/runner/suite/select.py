@@ -70,9 +70,8 @@ def overlooked(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _has_scenarios(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
-            text = file.read(_MOST_BYTES)
-    except OSError:
+        text = inputs.read(path, _MOST_BYTES)
+    except (OSError, ValueError):
         return False
     return re.search(rb"^[\"']?scenarios[\"']?:", text, re.M) is not None
 
