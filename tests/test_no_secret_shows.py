@@ -9,6 +9,7 @@ import html
 import json
 import pickle
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -235,6 +236,48 @@ def tables(folder: Path) -> list[str]:
     return shown
 
 
+#: a resource of a rudder-cli project, in two states: in one of them, each secret is another one
+RESOURCE = f"""
+version: rudder/v1
+kind: destination
+metadata: {{name: destination}}
+spec:
+  id: hook
+  display_name: Hook
+  type: http
+  enabled: true
+  definition_version: 1
+  config:
+    api_url: {URL}
+    auth: bearerTokenAuth
+    bearer_token: {CANARIES["a secret key of the definition"]}
+    method: POST
+    format: JSON
+    is_default_mapping: true
+    headers:
+    - {{to: x-api-key, from: {CANARIES["a header of a request"]}}}
+    - {{to: x-kind, from: "{{{{ .CANARY_HEADER }}}}"}}
+"""
+
+
+_PROJECTS = ("old", "new", "added")
+
+
+def write_project(folder: Path) -> None:
+    """Write a project of rudder-cli as `old`, as `new` with other settings, and as `added` with one more row."""
+    start = "version: rudder/v1\nmetadata: {name: x}\n"
+    source = f"{start}kind: event-stream-source\nspec: {{id: web, name: Web, type: javascript}}\n"
+    link = "{id: l, source: '#event-stream-source:web', destination: '#destination:hook'}"
+    links = f"{start}kind: event-stream-connections\nspec: {{connections: [{link}]}}\n"
+    changed = RESOURCE.replace("canary", "other").replace("POST", "PUT").replace("CANARY", "OTHER")
+    added = RESOURCE.replace("    headers:", "    headers:\n    - {to: x-one, from: one}")
+    for name, text in zip(_PROJECTS, (RESOURCE, changed, added), strict=True):
+        (folder / name).mkdir()
+        (folder / name / "hook.yaml").write_text(text, encoding="utf-8")
+        (folder / name / "source.yaml").write_text(source, encoding="utf-8")
+        (folder / name / "links.yaml").write_text(links, encoding="utf-8")
+
+
 #: command -> its invocations; a new command needs a line here
 RUNS: dict[str, list[list[str]]] = {
     "run": [
@@ -308,6 +351,11 @@ RUNS: dict[str, list[list[str]]] = {
         ["sync", "other.yaml", "--project", "imported", "--apply", "--secrets"],
     ],
     "docs": [["docs"], ["docs", "security"]],
+    "changes": [
+        ["changes", "new", "--since", "old", "--events", "events.ndjson"],
+        ["changes", "old", "--since", "new"],
+        ["changes", "added", "--since", "old", "--events", "events.ndjson", "--source", "web"],
+    ],
     "environments": [["environments", "base", "odd", "--workspace", "other.yaml"]],
     "notebooks": [["notebooks", "copies", "--no-open"]],
     "trust": [["trust", "code.py"], ["trust"], ["trust", "--list"], ["trust", "code.py", "--remove"]],
@@ -332,11 +380,15 @@ def test_no_command_shows_a_secret(
     (shop / "other.yaml").write_text(
         WORKSPACE.replace("webhookMethod: POST", "webhookMethod: PUT") + ENVIRONMENTS, encoding="utf-8"
     )
+    if command == "changes":
+        write_project(shop)
     for arguments in RUNS[command]:
         code = main(arguments)
         shown = capfd.readouterr()
         assert canaries_in(shown.out, shown.err) == [], arguments
         assert code in (0, 1), (arguments, shown.err)
+    for project in _PROJECTS if command == "changes" else ():
+        shutil.rmtree(shop / project)
     (shop / "other.yaml").unlink()
     assert canaries_in(*files(shop), *tables(shop)) == []
     assert command != "replay" or sum(WORDS in table for table in tables(shop)) >= 2
@@ -346,6 +398,7 @@ def test_no_command_shows_a_secret(
         in (
             "test",
             "transform",
+            "changes",
             "definitions",
             "simulations",
             "schema",

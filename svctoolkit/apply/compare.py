@@ -11,7 +11,7 @@ from svctoolkit.apply.change import Change, Changes, Detail
 from svctoolkit.apply.resources import ORDER, Resource, errors_of, resources_of
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
-from svctoolkit.secrets import reveal
+from svctoolkit.secrets import is_secret_header, is_secret_name, reveal
 from svctoolkit.workspace import Workspace
 
 MASK = "(secret)"
@@ -33,9 +33,21 @@ def changes_between(before: Workspace, after: Workspace) -> Changes:
         old = resources_of(before.project)
         found = [*_compared(old, new, after)]
     review = remarks.Review(before, after)
-    items = [replace(change, **review.of(change, old.get(change.urn), new.get(change.urn))) for change in found]
+    items = [
+        _masked(replace(change, **review.of(change, old.get(change.urn), new.get(change.urn))), before, after)
+        for change in found
+    ]
     again = [urn for urn in new if urn in old and _has_secret(new[urn], after)]
     return Changes(items, errors_of(after), sorted(again))
+
+
+def _masked(change: Change, *states: Workspace) -> Change:
+    """Return the change without the secrets of either state, such as the password of an address or a header."""
+    details, remarks_of = change.details, change.remarks
+    for masker in (state.masker for state in states):
+        details = tuple(Detail(path, masker.mask(old), masker.mask(new)) for path, old, new in details)
+        remarks_of = tuple(map(masker.text, remarks_of))
+    return replace(change, details=details, remarks=remarks_of)
 
 
 _EXPORTED = ("destination", "event-stream-source", "event-stream-connection", "transformation")
@@ -78,7 +90,18 @@ def _details(
             name = ".".join(at)
             masked = name.removeprefix("config.").split(".")[0] in secrets and path[:1] == ("config",)
             hidden = [value if value is None else MASK for value in (before, after)]
-            yield Detail(name, *hidden) if masked else Detail(name, before, after)
+            yield Detail(name, *hidden) if masked else Detail(name, _shown(before, key, old), _shown(after, key, new))
+
+
+def _shown(value: Json, key: str, holder: Mapping[str, Json]) -> Json:
+    """Return a member of `holder` without constants of rows for credentials: `{to: X-Api-Key, from: CONSTANT}`."""
+    if isinstance(value, dict):
+        return {name: _shown(inner, name, value) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_shown(inner, key, {}) for inner in value]
+    to = str(holder.get("to"))
+    is_constant = key == "from" and isinstance(value, str) and not value.startswith("$.")
+    return MASK if is_constant and (is_secret_header(to) or is_secret_name(to)) else value
 
 
 def _rows(value: Json) -> dict[str, Json]:

@@ -39,8 +39,12 @@ def test_an_expectation_names_the_rule(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_keeps_the_rule_and_not_the_wording(tmp_path: Path) -> None:
-    """A snapshot of a refused event contains its rule, so it stays valid when the wording changes."""
-    statuses(tmp_path, "{$snapshot: refusal}", "new")
+    """A snapshot of a refused event contains its rule, so it stays valid when the wording changes.
+
+    It is written if the scenario expects the refusal, so next to its rule.
+    """
+    expected = "{$all: [{$snapshot: refusal}, {rule: REFINER.missing.userId-or-traits.email}]}"
+    statuses(tmp_path, expected, "new")
     (file,) = tmp_path.rglob("*.json")
 
     assert json.loads(file.read_text()) == [
