@@ -704,6 +704,17 @@ def test_a_served_plane_checks_all_events_at_once() -> None:
     assert (state["events"], state["items"][0]["breaches"]) == (2_500, 2_500)
 
 
+def test_a_proposed_host_of_an_address_without_a_scheme() -> None:
+    """The mapping sends to it, so a policy without it would not be true today."""
+    text = "destinations: {hog: {type: POSTHOG, config: {teamApiKey: k, yourInstance: eu.posthog.example}}}"
+    workspace = Workspace.loads(text)
+    events = [samples()["track"]]
+
+    proposed = propose(workspace, events)
+    assert {"hosts": ["eu.posthog.example"]} in proposed
+    assert replay(events, workspace, policies=Policies.of(proposed)).policy_breaches == []
+
+
 def test_proposed_policies_are_true_today_and_not_of_a_change() -> None:
     workspace = Workspace.loads(WORKSPACE.replace(", simulate: simulated", ""))
     events = [*samples().values()]

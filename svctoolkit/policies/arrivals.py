@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -51,6 +52,15 @@ class Arrival:
     def opened(self) -> list[Json]:
         """The payloads, with objects and lists instead of texts that are their JSON."""
         return [open_texts(payload) for payload in self.payloads]
+
+
+@lru_cache(maxsize=1024)
+def host_of(address: str) -> str:
+    """Return the host of an address, also of one without a scheme, such as `eu.posthog.com/batch`."""
+    try:
+        return urlsplit(address).hostname or urlsplit(f"//{address}").hostname or address
+    except ValueError:  # an invalid address is not an allowed one
+        return address
 
 
 def endpoint_of(payload: Json) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -14,7 +13,7 @@ from svctoolkit.errors import ToolkitError
 from svctoolkit.events.clock import time_of
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline import Passage, Pipeline, Stages, pass_many
-from svctoolkit.policies.arrivals import Arrival
+from svctoolkit.policies.arrivals import Arrival, host_of
 from svctoolkit.policies.paths import leaves
 from svctoolkit.policies.policies import Policies
 from svctoolkit.workspace import Destination, Workspace
@@ -86,8 +85,8 @@ class _Survey:
 
 def _hosts(sent: _Sent) -> Iterator[dict[str, Any]]:
     addresses = {payload.get("endpoint") for of in sent.values() for one in of for payload in one.payloads if payload}
-    hosts = {urlsplit(address).hostname for address in addresses if isinstance(address, str) and address}
-    if named := sorted(host for host in hosts if host):
+    hosts = {host_of(address) for address in addresses if isinstance(address, str) and address}
+    if named := sorted(host for host in hosts if host.strip("*?.") and "/" not in host):
         yield {"hosts": named}
 
 

@@ -24,6 +24,7 @@ from svctoolkit.replay.engine.cluster import is_collection
 from svctoolkit.replay.engine.cluster import pool as cluster_pool
 from svctoolkit.replay.engine.cluster import run as run_collection
 from svctoolkit.replay.engine.engine import Job
+from svctoolkit.replay.engine.naming import Naming
 from svctoolkit.replay.engine.outputs import compare_outputs
 from svctoolkit.replay.engine.policing import check_whole
 from svctoolkit.replay.engine.processes import processes
@@ -339,6 +340,7 @@ def job_of(sides: tuple[Workspace, ...], options: Options) -> Job:
         stages=stages,
         source=options["source"] or "",
         only_source="" if options["source"] else only_source(sides, chosen),
+        naming=Naming() if options["source"] else Naming.of(sides),
         columns=dict(options["columns"] or {}),
         batch=batch,
         sample=sample,

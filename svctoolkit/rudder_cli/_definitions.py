@@ -132,6 +132,13 @@ def known_types(release: Release) -> list[str]:
     return sorted({*types["0.24"], *(types["later"] if release == CURRENT else ())})
 
 
+@cache
+def source_types() -> frozenset[str]:
+    """Return every source type that a definition has."""
+    types = _data()["types"]
+    return frozenset(source for release in types.values() for item in release.values() for source in item["sources"])
+
+
 def is_later_only(cli_type: str) -> bool:
     """Whether a type exists from 0.25 on only."""
     types = _data()["types"]

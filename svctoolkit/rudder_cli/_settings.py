@@ -7,7 +7,17 @@ from typing import Final, TypeAlias
 
 from svctoolkit.json_types import Json
 from svctoolkit.rudder_cli._convert import is_absent, value_at, with_defaults
-from svctoolkit.rudder_cli._definitions import CONSENT, CURRENT, MODES, NATIVE, Definition, Items, Key, patterns
+from svctoolkit.rudder_cli._definitions import (
+    CONSENT,
+    CURRENT,
+    MODES,
+    NATIVE,
+    Definition,
+    Items,
+    Key,
+    patterns,
+    source_types,
+)
 from svctoolkit.rudder_cli._shapes import go_pattern, is_open, type_name
 
 _Path: TypeAlias = tuple[str | int, ...]
@@ -102,6 +112,8 @@ def _mode_shape(modes: Json, definition: Definition) -> Iterator[Fault]:
         yield (MODES,), f"{MODES!r} must be an object of source types and modes"
         return
     for source, mode in modes.items():
+        if source not in definition.modes and source in source_types():
+            continue  # reported once, as a source type that this type does not support
         allowed = definition.modes.get(source, [])
         if mode not in allowed and not is_open(mode):
             yield (MODES, source), f"{source!r} must be one of {', '.join(allowed)}"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit.cli import main
-from tests.rudder_cli.bakery import BRAZE, FILES, HOOK, LINKS, PLAN, SHOP, TIDY, TOOLS, write
+from tests.rudder_cli.bakery import BRAZE, FILES, HOOK, LINKS, PLAN, SHOP, TIDY, TOOLS, resource, write
 
 EVENT = {"type": "track", "event": "Loaf Sold", "userId": "u", "properties": {"price": 3, "currency": "eur"}}
 
@@ -204,14 +204,48 @@ def test_an_export_is_a_state(capsys: pytest.CaptureFixture[str], base: Path, tm
     assert not any(line.startswith("delete") for line in shown)
 
 
-def test_the_review_is_printed_although_a_destination_cannot_run(
-    capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path
+@pytest.mark.parametrize(("before", "after", "kind"), [("a", "b", "newly failing"), ("b", "a", "no longer failing")])
+def test_a_destination_that_one_side_cannot_run_fails_there(
+    capsys: pytest.CaptureFixture[str], base: Path, tmp_path: Path, before: str, after: str, kind: str
 ) -> None:
+    """The others are compared, and conditions count its events."""
     (tmp_path / "events.ndjson").write_text(json.dumps(EVENT))
-    folder = write(tmp_path / "rudder", {"ovens.yaml": HOOK.replace("  api_url: https", "  # api_url: https")})
-    options = ["--workspace", str(folder), "--before", str(base), "--source", "till"]
+    broken = write(tmp_path / "rudder", {"ovens.yaml": HOOK.replace("  api_url: https", "  # api_url: https")})
+    folders = {"a": str(base), "b": str(broken)}
+    options = ["--workspace", folders[after], "--before", folders[before], "--source", "till"]
 
-    assert main(["replay", str(tmp_path / "events.ndjson"), *options]) in (0, 4)
+    assert main(["replay", str(tmp_path / "events.ndjson"), *options]) == 0
     shown = capsys.readouterr().out
-    assert "rudder-cli rejects this project:" in shown
-    assert "ovens.yaml:12:3: error: 'api_url' is required [destination/spec-syntax-valid]" in shown
+    if after == "b":
+        assert "rudder-cli rejects this project:" in shown
+        assert "ovens.yaml:12:3: error: 'api_url' is required [destination/spec-syntax-valid]" in shown
+    assert f"1 event, 2 destinations: 1 {kind}, 1 same" in shown
+    assert "cannot run: HTTP Webhook config: apiUrl: is required" in shown
+    assert main(["replay", str(tmp_path / "events.ndjson"), *options, "--fail-on", f"{kind.replace(' ', '-')}>0"]) == 1
+
+
+VAN = resource("event-stream-source", "id: van\nname: Van\ntype: go")
+SAYS = [
+    ({"context": {"library": {"name": "RudderLabs JavaScript SDK"}}}, "till (1)"),
+    ({"context": {"library": {"name": "analytics-go"}}}, "van (1)"),
+    ({"channel": "web"}, "till (1)"),
+    ({"channel": "server"}, "van (1)"),
+    ({"context": {"sourceId": "van"}, "channel": "web"}, "van (1)"),
+    ({"channel": "mobile", "context": {"os": {"name": "iOS"}}}, ""),
+    ({}, ""),
+]
+
+
+@pytest.mark.parametrize(("says", "source"), SAYS)
+def test_events_say_their_source(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, says: dict[str, object], source: str
+) -> None:
+    """Otherwise a connection that is off, or of another source, would count as one that delivers."""
+    (tmp_path / "events.ndjson").write_text(json.dumps({**EVENT, **says}))
+    folder = write(tmp_path / "rudder", {"van.yaml": VAN})
+
+    assert main(["replay", str(tmp_path / "events.ndjson"), "--workspace", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert (f"what the events say (id, write key, SDK or channel): {source}. " in shown) == bool(source)
+    assert ("1 event has no source" in shown) == (not source)
+    assert ("delivered" in shown) == (source != "van (1)")

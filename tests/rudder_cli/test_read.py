@@ -368,3 +368,17 @@ def test_the_old_version(tmp_path: Path) -> None:
 
     assert project.findings == []
     assert "deprecated" in project.notes[0].message
+
+
+def test_a_mode_for_a_source_type_that_the_type_does_not_support_is_one_finding(tmp_path: Path) -> None:
+    """A source type that does not exist at all has a second one, as in rudder-cli."""
+    ads = resource(
+        "destination",
+        "id: ads\ndisplay_name: Ads\ntype: googleads\nenabled: true\ndefinition_version: 1\n"
+        "config:\n  conversion_id: AW-1\n  connection_mode:\n    cloud: cloud\n    web: device\n    roku: cloud",
+    )
+    project = read_project(write(tmp_path, {"ads.yaml": ads}), VALUES)
+
+    places = [finding.path for finding in project.findings if finding.file == "ads.yaml"]
+    where = "/spec/config/connection_mode"
+    assert places == [f"{where}/cloud", f"{where}/roku", f"{where}/roku"]

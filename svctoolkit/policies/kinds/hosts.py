@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
-from svctoolkit.policies.arrivals import Arrival, Sent, endpoint_of
+from svctoolkit.policies.arrivals import Arrival, Sent, endpoint_of, host_of
 
 
 def make(options: Json) -> ScreenedCheck:
@@ -28,14 +28,14 @@ def make(options: Json) -> ScreenedCheck:
     def check(_event: Mapping[str, Json], arrivals: Sequence[Arrival]) -> Iterator[Finding]:
         for arrival in arrivals:
             for address in filter(None, map(endpoint_of, arrival.payloads)):
-                host = _host(address)
+                host = host_of(address)
                 if not is_allowed(host):
                     yield Finding(arrival.destination, "endpoint", f"goes to {host}", address)
 
     def screen(_events: Sequence[Mapping[str, Json]], sent: Mapping[str, Sent]) -> Iterator[int]:
         for of in sent.values():
             used = {address for of_event in of.endpoints for address in of_event}
-            bad = {address for address in used if address and not is_allowed(_host(address))}
+            bad = {address for address in used if address and not is_allowed(host_of(address))}
             if bad:
                 yield from (position for position, of_event in enumerate(of.endpoints) if not bad.isdisjoint(of_event))
 
@@ -43,14 +43,6 @@ def make(options: Json) -> ScreenedCheck:
         _ = sent.endpoints
 
     return ScreenedCheck(check, screen, early)
-
-
-@lru_cache(maxsize=1024)
-def _host(address: str) -> str:
-    try:
-        return urlsplit(address).hostname or address
-    except ValueError:  # an invalid address is not an allowed one
-        return address
 
 
 kind = PolicyKind(

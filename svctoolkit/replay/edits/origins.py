@@ -56,7 +56,7 @@ def _names(group: Group, policies: Policies) -> Collection[str]:
 
 def _subject(job: Job, record: Record, destination: str) -> Subject:
     workspace = job.sides[-1]
-    key = job.source or record.source or job.only_source
+    key = job.source_of(record)
     source = workspace.source(key) if key in workspace.sources else None
     route = Pipeline(workspace).route(workspace.destination(destination))
     return Subject(record.event, route, context_of(record, datetime.fromisoformat(job.now)), source)

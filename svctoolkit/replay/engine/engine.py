@@ -26,6 +26,7 @@ from svctoolkit.pipeline.fates import NO_SOURCE
 from svctoolkit.pipeline.texts import STAGES as TEXT_STAGES
 from svctoolkit.policies import Policies
 from svctoolkit.replay.engine.clock import context_of
+from svctoolkit.replay.engine.naming import Naming
 from svctoolkit.replay.engine.policing import Police
 from svctoolkit.replay.engine.sides import Side, offline_transport
 from svctoolkit.replay.inputs import records
@@ -53,7 +54,8 @@ _MOST_REJECTS = 100_000  # per chunk
 class Job:
     """What to do with each event. One workspace is a replay, two are a comparison.
 
-    `source` is the source of every event, `only_source` that of events which do not have one.
+    `source` is the source of every event, `only_source` that of events which do not have one, and do not name one in
+    the way of `naming`.
     `rows` says what is kept of each event: nothing, columns of plain values, or a Parquet file. `now` is the current
     time for events without a timestamp. `only_simulated`: only simulated destinations have the stage
     `send_to_destination`. `ignore`, `tolerance`, `accepted` and `expired` are those of `Review`.
@@ -65,6 +67,7 @@ class Job:
     stages: Stages
     source: str = ""
     only_source: str = ""
+    naming: Naming = field(default_factory=Naming)
     columns: Mapping[str, str] = field(default_factory=dict)
     batch: int = 200
     sample: float = 1.0
@@ -79,6 +82,16 @@ class Job:
     policies: tuple[Mapping[str, Json], ...] = ()
     history: bool = False
     only_simulated: bool = False
+
+    def source_of(self, record: Record) -> str:
+        """Return the source of an event; empty if nothing says it."""
+        return self.source or record.source or self.named_by(record) or self.only_source
+
+    def named_by(self, record: Record) -> str:
+        """Return the source that the event itself names, if no source is given; empty if it names none."""
+        if self.source or record.source or (record.text and not self.naming.may_name(record.text)):
+            return ""
+        return self.naming.source_of(record.event)
 
     @property
     def only_counts(self) -> bool:
@@ -140,7 +153,8 @@ class Engine:
     def __init__(self, job: Job, runner: Runner) -> None:
         self.job = job
         self.sides = [
-            Side(workspace, offline_transport(workspace, job.transport, job.stages)) for workspace in job.sides
+            Side(workspace, offline_transport(workspace, job.transport, job.stages), compared=len(job.sides) > 1)
+            for workspace in job.sides
         ]
         #: whether events stay JSON text, which takes less time
         self.as_text = job.only_counts and self.sides[0].can_stay_text(job.destinations)
@@ -258,8 +272,11 @@ class Engine:
         # By source, because rules and tracking plans belong to a source: a batch never mixes two.
         waiting: dict[str, list[Record]] = {}
         for record in records:
-            source = self.job.source or record.source or self.job.only_source
+            named = self.job.named_by(record)
+            source = named or self.job.source or record.source or self.job.only_source
             self.sum.tally.sourceless += not source
+            if named:
+                self.sum.tally.assumed[named] = self.sum.tally.assumed.get(named, 0) + 1
             waiting.setdefault(source, []).append(record)
             if len(waiting[source]) == self.job.batch:
                 yield Batch(waiting.pop(source), source)

@@ -82,7 +82,8 @@ def _outcomes(
     passages = engine.run_side(side, destination, batch, events, again=first is not None)
     route = side.route(destination)
     if passages is None or route is None:
-        return [OFF] * len(events)
+        reason = side.broken(destination, batch.source)
+        return [Outcome("failed", reason=reason) if reason else OFF] * len(events)
     outcomes = [outcome(passage, engine.job.stages, route.destination.type) for passage in passages]
     if first is None:
         return outcomes

@@ -33,8 +33,9 @@ def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, sourc
     """Return the destinations of a replay by key, in order, after checking them.
 
     Disabled ones are included: their events are filtered. Those that no side can run, as the type is unknown or the
-    settings are invalid, are left out with a warning, unless `destinations` names them. Raises `UnknownName`,
-    `InvalidConfig`, or `ConfigError` if no destination is enabled.
+    settings are invalid, are left out with a warning, unless `destinations` names them; those that one side of two can
+    run are included, and fail on the other. Raises `UnknownName`, `InvalidConfig`, or `ConfigError` if no destination
+    is enabled.
     """
     if source is not None and not any(_has(side.sources, source) for side in sides):
         raise UnknownName("source", source, [key for side in sides for key in side.sources])
@@ -53,7 +54,9 @@ def select(sides: Sequence[Workspace], destinations: Sequence[str] | None, sourc
                     broken.setdefault(destination.key, []).append(error)
             chosen[destination.key] = destination.enabled or chosen.get(destination.key, False)
     for key, errors in broken.items():
-        if destinations is not None or len(errors) < len(sides) or len(broken) == len(chosen):
+        if len(errors) < len(sides):
+            continue  # `Side` reports it for each event
+        if destinations is not None or len(broken) == len(chosen):
             raise errors[0]
         del chosen[key]
         warnings.warn(f"destination {key!r} is left out: {errors[0]}", stacklevel=4)
@@ -143,11 +146,18 @@ class Side:
     """One workspace, ready to run events. `transport` answers every request of deliveries, mappings and user code.
 
     With `personal`, personal data of the events is masked in the results. With `whole`, requests to simulated
-    destinations have headers and a body in the results, which takes time.
+    destinations have headers and a body in the results, which takes time. With `compared`, a destination that cannot
+    run here is not an error: see `broken`.
     """
 
     def __init__(
-        self, workspace: Workspace, transport: Transport, *, personal: bool = False, whole: bool = False
+        self,
+        workspace: Workspace,
+        transport: Transport,
+        *,
+        personal: bool = False,
+        whole: bool = False,
+        compared: bool = False,
     ) -> None:
         require_trust(workspace)
         self.workspace, self._transport, self._personal = workspace, transport, personal
@@ -155,6 +165,8 @@ class Side:
         self.lookup = lookup_through(lambda: self._sender(transport))
         self._whole, self._judge = whole, Judge(workspace, transport, "existing", whole=whole)
         self._routes: dict[str, Route | None] = {}
+        self._compared = compared
+        self._broken: dict[str, ConfigError] = {}
         self._memos: dict[str, Memo] = {}
         self._shared: dict[str, Memo] = {}
         self._links: dict[str, Link | None] = {}
@@ -164,11 +176,24 @@ class Side:
         return Sender(transport, timeout=self.workspace.delivery.timeout)
 
     def route(self, key: str) -> Route | None:
-        """Return the route to a destination; None if the workspace does not have it."""
+        """Return the route to a destination; None if the workspace does not have it, or cannot run it."""
         if key not in self._routes:
             destination = self.workspace.destinations.get(key)
-            self._routes[key] = self._new_route(destination) if destination else None
+            try:
+                self._routes[key] = self._new_route(destination) if destination else None
+            except ConfigError as error:
+                if not self._compared:
+                    raise
+                self._routes[key], self._broken[key] = None, error
         return self._routes[key]
+
+    def broken(self, key: str, source: str) -> str:
+        """Return why an enabled destination cannot run here, if events of a source go to it; empty if it can."""
+        if self.route(key) is not None or key not in self._broken:
+            return ""
+        destination, origin = self.workspace.destinations[key], self.source(source)
+        connected = not source or origin is None or destination in self.workspace.destinations_of(origin)
+        return f"cannot run: {self._broken[key]}" if destination.enabled and connected else ""
 
     def _new_route(self, destination: Destination) -> Route:
         to = self._with_memo(_route(self.workspace, destination, self._code))

@@ -20,6 +20,7 @@ def as_json(result: Json) -> dict[str, Json]:
         "rejected": result.rejected,
         "unread": plain(result.unread),
         "sourceless": result.sourceless,
+        "assumed": dict(result.tally.assumed),
         "sample": result.sample,
         "counts": {key: dict(counts) for key, counts in result.counts.items()},
         "estimates": {key: {what: list(e) for what, e in of.items()} for key, of in result.estimates.items()},

@@ -48,9 +48,15 @@ def undecided_policies(tally: Tally, policies: Policies, sample: float) -> list[
     return [Breach(name, text, 1.0) for name in sorted(policies.strict - tally.policies.keys())]
 
 
+def assumed_text(assumed: Mapping[str, int]) -> str:
+    """Return which sources events are taken as those of."""
+    named = ", ".join(f"{key} ({count:,})" for key, count in sorted(assumed.items()))
+    return f"sources by what the events say (id, write key, SDK or channel): {named}. To choose one: source=, --source"
+
+
 def source_text(count: int, sources: Sequence[str]) -> str:
     """Return what is uncertain about events without a source."""
     return (
-        f"{count:,} events have no source: tracking plans and states of {', '.join(sources)} were not applied. "
+        f"{count:,} {'event has' if count == 1 else 'events have'} no source: tracking plans and states of {', '.join(sources)} were not applied. "
         "Choose one: source=, --source"
     )

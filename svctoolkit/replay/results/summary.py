@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from svctoolkit.replay.results.attention import label, news, personal_lines, quiet_lines, story_lines, verdict_lines
 from svctoolkit.replay.results.base import BaseResult
-from svctoolkit.replay.results.gates import source_text
+from svctoolkit.replay.results.gates import assumed_text, source_text
 from svctoolkit.replay.results.results import Comparison
 from svctoolkit.replay.results.stories import day_bars, number_lines, stories
 from svctoolkit.replay.results.text import count_words, describe, example_line, plural_s
@@ -119,6 +119,8 @@ def notes(result: BaseResult) -> Iterator[str]:
         yield from _without_difference(result, result.edited)
     if result.unreached.edits:
         yield str(result.unreached)
+    if result.tally.assumed:
+        yield assumed_text(result.tally.assumed)
     if result.sourceless:
         yield source_text(result.sourceless, result.source_rules)
     yield from result.unchecked

@@ -173,20 +173,21 @@ class Tally(msgspec.Struct):
     """The result of one chunk, or of many. `digest` identifies the chunk, if it is stored in a folder.
 
     `unread` are the places from which on a file could not be read. `sourceless` counts events without a known
-    source. `ignored` counts the events with a change hidden by a pattern of `ignore` or `tolerance`, by
-    destination. `counts` has the number of events for each status or kind, by destination. `unstable` counts events
-    by destination and path whose values differ between two runs of the same pipeline. `lossy` counts the events of
-    a replay with a value that does not arrive as it was returned or sent, by destination; `newly_lost` those of a
-    comparison that a simulated destination newly loses and that newly fail or are newly delivered (others are in
-    groups). `personal` counts the events with new personal data, by destination and kind. `accepted` counts those
-    that an entry of a list of accepted differences covers, by destination and number of the entry. `policies`
-    counts the events that break a policy, by its name and destination; `reached` is how far their checks got (see
-    `svctoolkit.policies.Policies.prove`), `paths` what its `paths` found. `strata` are the shapes of a sample; those
-    after the first 2,000 are counted as one. `seconds` is the time of each step, over all processes. `lost` counts
-    what simulated destinations lose. `history` has the counts for a history, one part for each input. `flows`
-    counts the events of a replay by source, name, stage, destination and fate, `shifts` those of a comparison by
-    their fates before and after; `releases` has the first day of each version of an app. `sent` are rows of tables
-    for policies that are queries.
+    source, `assumed` those whose source is known from what they say themselves, by source. `ignored` counts the
+    events with a change hidden by a pattern of `ignore` or `tolerance`, by destination. `counts` has the number of
+    events for each status or kind, by destination. `unstable` counts events by destination and path whose values
+    differ between two runs of the same pipeline. `lossy` counts the events of a replay with a value that does not
+    arrive as it was returned or sent, by destination; `newly_lost` those of a comparison that a simulated
+    destination newly loses and that newly fail or are newly delivered (others are in groups). `personal` counts the
+    events with new personal data, by destination and kind. `accepted` counts those that an entry of a list of
+    accepted differences covers, by destination and number of the entry. `policies` counts the events that break a
+    policy, by its name and destination; `reached` is how far their checks got (see
+    `svctoolkit.policies.Policies.prove`), `paths` what its `paths` found. `strata` are the shapes of a sample;
+    those after the first 2,000 are counted as one. `seconds` is the time of each step, over all processes. `lost`
+    counts what simulated destinations lose. `history` has the counts for a history, one part for each input.
+    `flows` counts the events of a replay by source, name, stage, destination and fate, `shifts` those of a
+    comparison by their fates before and after; `releases` has the first day of each version of an app. `sent` are
+    rows of tables for policies that are queries.
     """
 
     number: int = 0
@@ -197,6 +198,7 @@ class Tally(msgspec.Struct):
     rejects: list[Reject] = []
     unread: list[Reject] = []
     sourceless: int = 0
+    assumed: dict[str, int] = {}
     counts: dict[str, dict[str, int]] = {}
     groups: list[Group] = []
     more_groups: int = 0
@@ -330,6 +332,7 @@ class Sum:
         self.reject(*tally.rejects)
         mine.rejected += tally.rejected - len(tally.rejects)
         mine.sourceless += tally.sourceless
+        mine.assumed = add_counts(mine.assumed, tally.assumed)
         mine.more_groups += tally.more_groups
         _add_counts(mine.counts, tally.counts)
         _add_counts(mine.unstable, tally.unstable)
