@@ -56,7 +56,6 @@ def assumed_text(assumed: Mapping[str, int]) -> str:
 
 def source_text(count: int, sources: Sequence[str]) -> str:
     """Return what is uncertain about events without a source."""
-    return (
-        f"{count:,} {'event has' if count == 1 else 'events have'} no source: tracking plans and states of {', '.join(sources)} were not applied. "
-        "Choose one: source=, --source"
-    )
+    have = "event has" if count == 1 else "events have"
+    rules = f"tracking plans and states of {', '.join(sources)} were not applied"
+    return f"{count:,} {have} no source: {rules}. Choose one: source=, --source"
