@@ -272,7 +272,9 @@ def test_a_store_of_version_8_is_migrated(workspace: Workspace, exporter: InMemo
     file = tmp_path / "plane.db"
     fail_once(workspace, file)
     with closing(sqlite3.connect(file)) as connection:
-        connection.executescript("alter table blocks drop column trace; pragma user_version=8")
+        connection.executescript(
+            "alter table blocks drop column trace; alter table deliveries drop column accepted; pragma user_version=8"
+        )
     replayed = replay(file, workspace).events
     page = restart(workspace, file, exporter)
     with DataPlane(workspace, listen=False, store=file) as plane:

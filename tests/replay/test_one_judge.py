@@ -19,6 +19,7 @@ from svctoolkit.pipeline import Stages
 from svctoolkit.pipeline.fates import Fate, pass_many
 from svctoolkit.pipeline.judging import judge, judge_alone
 from svctoolkit.pipeline.simulated import read_request
+from svctoolkit.pytest_plugin import assert_delivered
 from svctoolkit.replay import replay
 from svctoolkit.server import Backoff
 from svctoolkit.simulations import is_simulated
@@ -337,3 +338,58 @@ def test_every_front_door_calls_a_refusal_with_status_200_a_failure() -> None:
 
     assert outcome.status == "failed"
     assert "the destination answered 200: Event Name is incorrect" in runner.explanation(outcome)
+
+
+def crm() -> Workspace:
+    return workspace("CLEVERTAP", Example(name="", config=CLEVERTAP, event=BOUGHT))
+
+
+def test_what_the_destination_refuses_is_not_delivered() -> None:
+    """`delivered` is decided by the judge, not by the status: in the data plane, `/inspect` and pytest's helpers."""
+    with DataPlane(crm(), listen=False) as plane:
+        plane.script("d", Answer(200, REFUSED.body, times=1))
+        plane.send([BOUGHT, {**BOUGHT, "userId": "u2", "messageId": "m2"}], source="web")
+        plane.drain()
+        plane.send({**BOUGHT, "userId": "u3", "messageId": "m3"}, source="web")
+        plane.drain()
+
+        assert [(d.events, d.status, d.accepted) for d in plane.deliveries] == [
+            (("m1", "m2"), 200, 0),
+            (("m3",), 200, 1),
+        ]
+        assert [d.events for d in plane.delivered] == [("m3",)]
+        assert_delivered(plane, {"events": ["m3"]}, failed="any")
+        body = {"received": 3, "settle": 0, "expect": {"delivered": {"d": [{"events": ["m3"]}]}, "failed": [{}, {}]}}
+        answer = plane.ingest("POST", "/inspect/expect", body=json.dumps(body).encode())
+        assert answer.status == 200, answer.body
+
+
+def test_a_request_is_delivered_if_one_of_its_events_is() -> None:
+    """The other events of the request have failed. `accepted` counts those that have not, whatever the status."""
+    example, events = batches_of("CUSTOMERIO")[0]
+    with DataPlane(workspace("CUSTOMERIO", example), listen=False, clock=lambda: NOW) as plane:
+        plane.script("d", Answer.partial(failed=[1]))
+        plane.send(events, source="web")
+        plane.drain()
+
+        assert [(d.accepted, len(d.events)) for d in plane.delivered] == [(1, 2)]
+        assert sorted(fate.status for fate in plane.fates) == ["delivered", "failed"]
+
+
+@pytest.mark.parametrize(
+    ("expected", "status"),
+    [
+        ("{delivered: [{}]}", "failed"),
+        ("{delivered: []}", "failed"),  # the failure is not expected
+        ("{delivered: [], failed: [{error: {$contains: Event Name is incorrect}, status: 200}]}", "passed"),
+        ("{attempts: [{status: 200, response: {status: fail}}], failed: [{}], delivered: []}", "passed"),
+    ],
+)
+def test_a_suite_knows_what_is_delivered(expected: str, status: str) -> None:
+    answer = f"recorder: {{d: {{status: 200, body: {json.dumps(REFUSED.body)}}}}}"
+    step = f"source: web, send: {json.dumps(BOUGHT)}, expect: {expected}"
+    suite = runner.loads(f"scenarios:\n- {{name: a, {answer}, {step}}}\n", crm())
+    with runner.open_planes(limit=60) as planes:
+        (outcome,) = [n for n in runner.run(suite.scenarios, planes) if isinstance(n, runner.Outcome)]
+
+    assert outcome.status == status, runner.explanation(outcome)

@@ -21,7 +21,7 @@ _LEFT_OUT = ("filtered", "dropped")
 _FINE = (*_LEFT_OUT, "delivered", "unmapped")
 _FATE = ("destination", "status", "by", "reason", "attempts", "transformed", "rule", "cause")
 _VIOLATION = ("violation", "type", "name", "property", "path", "message", "place", "dropped")
-_DELIVERY = ("destination", "attempt", "status", "payload", "response", "headers", "error")
+_DELIVERY = ("destination", "attempt", "status", "payload", "response", "headers", "error", "accepted")
 
 
 def run_results(view: View, keys: Sequence[str]) -> dict[str, Json]:
@@ -60,7 +60,7 @@ def traces_of_records(
                 [id] for id, f in own for _ in transform_output(f["status"], f.get("transformed"), f["event"])
             ],
             "dest_transform": [ids for ids, d in sent if d["attempt"] == 1],
-            "delivered": [ids for ids, d in sent if 200 <= d["status"] < 300],
+            "delivered": [ids for ids, d in sent if _is_delivered(d)],
         }
         by_key[key] = Trace({id: fate["event"] for id, fate in own}, stages)
     return by_key
@@ -87,9 +87,7 @@ def results_of_records(
         "failed": {key: [_failure(f, requests[key]) for f in by_key[key] if f["status"] not in _FINE] for key in keys},
         "attempts": {key: _attempts(by_key[key], requests[key]) for key in keys},
         "tries": {key: _tries(requests[key]) for key in keys},
-        "delivered": {
-            key: [_request_record(d, places) for d in requests[key] if 200 <= d["status"] < 300] for key in keys
-        },
+        "delivered": {key: [_request_record(d, places) for d in requests[key] if _is_delivered(d)] for key in keys},
     }
 
 
@@ -140,6 +138,12 @@ class RequestRecord(dict[str, Any]):
         if name == "events":
             return self.events
         raise KeyError(name)
+
+
+def _is_delivered(request: Mapping[str, Any]) -> bool:
+    """Return whether the destination accepted an event of a request. Earlier versions of the service do not say so."""
+    accepted = request.get("accepted")
+    return bool(200 <= request["status"] < 300 if accepted is None else accepted)
 
 
 def _attempts(fates: Sequence[Mapping[str, Any]], requests: Sequence[Mapping[str, Any]]) -> int:

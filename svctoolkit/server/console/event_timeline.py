@@ -70,7 +70,7 @@ def _time_line(about: Mapping[str, Sequence[Mapping[str, Any]]]) -> TimeLine:
     rows: dict[str, list[Attempt]] = {}
     for item in about["deliveries"]:
         end, took = (_seconds(item["at"]) - received) * 1000, float(item["milliseconds"])
-        result, tone = item["error"] or str(item["status"]), "ok" if 200 <= item["status"] < 300 else "bad"
+        result, tone = item["error"] or str(item["status"]), "ok" if item["accepted"] else "bad"
         rows.setdefault(item["destination"], []).append(Attempt(end - took, took, result, tone))
     upcoming = [
         (fate["destination"], (_seconds(fate["at"]) + fate["retry_in"] - received) * 1000)
@@ -222,7 +222,7 @@ def _request(item: Mapping[str, Any], event: Mapping[str, Any]) -> Html:
     error = display.message(item["error"], "error") if item["error"] else ""
     title = Html(
         f"request {display.html(item['number'])}: attempt {display.html(item['attempt'])}, "
-        f"{pill(item['status'], 'ok' if 200 <= item['status'] < 300 else 'error')} "
+        f"{pill(item['status'], 'ok' if item['accepted'] else 'error')} "
         f"{display.html(item['at'])}, {item['milliseconds']:.1f} ms{display.html(batch)}"
     )
     others = [id for id in item["events"] if id != event.get("messageId")]

@@ -159,7 +159,7 @@ def violation(one: Violation) -> Html:
 
 
 def _status(one: Delivery) -> Html:
-    return pill(one.status, "ok" if 200 <= one.status < 300 else "error")
+    return pill(one.status, "ok" if one.accepted else "error")
 
 
 def _events(ids: Sequence[str]) -> str:

@@ -124,7 +124,7 @@ class View(Displayed):
 
     @property
     def delivered(self) -> Rows[Delivery]:
-        """Every request that the destination answered with 2xx."""
+        """Every request of which the destination accepted an event, by the rules of its type."""
         return Rows(self._engine, DELIVERIES, Filter(run=self._run, succeeded=True), Delivery)
 
     @property

@@ -170,7 +170,7 @@ def _condition(kind: Kind[Any], name: str) -> str:
     if name == "user" and kind.column("anonymous"):
         return f"({kind.column('user')} = ? or {kind.column('anonymous')} = ?)"
     if name == "succeeded" and kind is DELIVERIES:
-        return "(o.status between 200 and 299) = ?"
+        return "(o.accepted > 0) = ?"
     if name in _OF_BATCH and kind is DELIVERIES:
         own, carried = _OF_BATCH[name]
         return f"({own} = ? or o.number in (select number from carried {carried} = ?))"

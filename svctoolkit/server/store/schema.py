@@ -26,7 +26,7 @@ from svctoolkit.json_types import Json
 from svctoolkit.server.store.record import Record, Shown, members, rows
 
 #: Increase it with every change of a table: a test pins the tables of each version.
-VERSION = 10
+VERSION = 11
 #: version -> the statements that migrate it to the next version. Stores of other versions are refused.
 MIGRATIONS: Mapping[int, str] = {
     3: "",  # the same columns; rows of version 3 depended on their order
@@ -36,6 +36,10 @@ MIGRATIONS: Mapping[int, str] = {
     7: "",  # the same columns; an exchange may have its body apart
     8: "alter table blocks add column trace text default ''",
     9: "drop index if exists digests",  # a table instead, which `Digests` fills
+    10: """
+        alter table deliveries add column accepted integer default 0;
+        update deliveries set accepted = events where status between 200 and 299
+    """,
 }
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -107,7 +111,8 @@ class Delivery(Record, frozen=True, kw_only=True):
     """One request to a destination with its answer. `attempt` counts from 1; `part` numbers the payloads of an event.
 
     `events` are the message ids of all events that it carries; `seq` and `message_id` are those of the first. Fates
-    refer to it by `number`.
+    refer to it by `number`. `accepted` is how many of the events the destination accepted, by the rules of its type: an
+    answer with status 200 may refuse some or all of them.
 
     `response` is parsed if it is JSON. If the answer exceeds 1,000,000 bytes, `response` is its start, as text. Without
     an answer, `error` says why, and `status` is what RudderStack reports. A store in a file has secrets masked here;
@@ -131,6 +136,7 @@ class Delivery(Record, frozen=True, kw_only=True):
     number: int = 0
     events: Annotated[tuple[str, ...], Shown(column="", change="")] = ()
     carries: Annotated[int, Shown(column="events", item="", change="", frame="")] = 1
+    accepted: Annotated[int, Shown(change="")] = 0
     type: Annotated[str, _IN_CHANGES] = ""
     name: Annotated[str, _IN_CHANGES] = ""
     user: Annotated[str, _IN_CHANGES] = ""

@@ -142,7 +142,7 @@ class Traces:
             attributes={**_named(about), "http.response.status_code": delivery.status},
             start_time=_nanoseconds(began),
         )
-        if not 200 <= delivery.status < 300:
+        if not delivery.accepted:
             span.set_status(Status(StatusCode.ERROR))
         span.end(_nanoseconds(ended))
 

@@ -98,6 +98,7 @@ def request_of(exchange: Exchange, destination: str) -> SentRequest:
         error=data["error"],
         milliseconds=data["milliseconds"],
         carries=len(seqs),
+        accepted=exchange.accepted,
         type=first.type,
         name=first.name,
         user=first.user,

@@ -93,14 +93,15 @@ def owner_of(user: str, anonymous: str) -> str:
 class Exchange(Struct, frozen=True, eq=False):
     """One request with its answer: `data` is JSON of payload, request, response, headers, error, milliseconds.
 
-    `tasks` are those whose events it carried, in the order of the batch. `attempt` is the attempt of the first one, and
-    `part` numbers its requests.
+    `tasks` are those whose events it carried, in the order of the batch; the destination `accepted` some of them.
+    `attempt` is the attempt of the first one, and `part` numbers its requests.
     """
 
     tasks: Sequence[Task]
     attempt: int
     part: int
     status: int
+    accepted: int
     at: float
     data: dict[str, Any]
 

@@ -149,7 +149,7 @@ def _delivery(delivery: Mapping[str, Any]) -> Html:
         blocks = [display.exchange(request, _Answer(delivery["status"], delivery["headers"], delivery["response"]))]
     if len(delivery["events"]) > 1:
         blocks.insert(0, display.facts({f"{len(delivery['events'])} events": _names(delivery["events"])}))
-    answer = display.pill(delivery["status"], "ok" if 200 <= delivery["status"] < 300 else "error")
+    answer = display.pill(delivery["status"], "ok" if delivery.get("accepted", delivery["status"] < 300) else "error")
     title = Html(
         f"{display.html(delivery['destination'])}, attempt {delivery['attempt']} {answer} {display.html(message)}"
     )

@@ -149,13 +149,14 @@ class Call:
     def _send(self, payload: Mapping[str, Any], batch: _Batch, exchanges: list[Exchange]) -> list[_Verdict]:
         tasks = [job.task for job in batch.jobs]
         answer = self._wire.send(payload, batch.jobs)
-        exchange = self._wire.exchange(payload, answer, tasks, self._requests[tasks[0]])
+        judged = judge(self._route, payload, answer, batch.ids, [_metadata(job) for job in batch.jobs])
+        accepted = sum(job.outcome == "delivered" for job in judged.jobs)
+        exchange = self._wire.exchange(payload, answer, tasks, self._requests[tasks[0]], accepted)
         self._requests[tasks[0]] += 1
         exchanges.append(exchange)
         # Reversed, so that a task with several jobs in the request keeps the place of its first one.
         for place, task in reversed([*enumerate(tasks)]):
             self._last[task] = exchange, place
-        judged = judge(self._route, payload, answer, batch.ids, [_metadata(job) for job in batch.jobs])
         self._on_auth(judged.auth)
         wait = self._wire.wait(answer)
         verdicts = []

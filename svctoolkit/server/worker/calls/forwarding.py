@@ -113,8 +113,8 @@ class Forwarding:
 
     def replied(self, reply: Reply, response: HttpResponse, tasks: Sequence[Task]) -> Step:
         """Return the outcomes of events whose client got this response of the other data plane."""
-        record = self._record(reply, tasks)
         verdict = judge(response, self._clock().timestamp(), self._masker.text)
+        record = self._record(reply, tasks, verdict)
         reason = "" if verdict.kind == "accepted" else f"the client got this answer: {verdict.reason}"
         outcomes = [(task, self._final(reply, record, place, reason)) for place, task in enumerate(tasks)]
         return Step([record], outcomes)
@@ -139,7 +139,8 @@ class Forwarding:
         request = request_of(str(reveal(to.url)), reveal(to.write_key), body_of(batch, self._clock()))
         timeout = self._pipeline.workspace.delivery.timeout
         reply = relay(self._pipeline, request, self._key, timeout=timeout)
-        record, verdict = self._record(reply, tasks), self._judge(reply)
+        verdict = self._judge(reply)
+        record = self._record(reply, tasks, verdict)
         self.problem = verdict.reason if verdict.kind in ("retry", "stop") else ""
         if verdict.kind == "refused" and len(batch) > 1:
             yield Step([record])
@@ -185,7 +186,7 @@ class Forwarding:
         cause = map_texts(rejection_of(reply.record.status, reply.record.response, mask), mask)
         return Outcome("failed", _STAGE, mask(reason), cause, kind="abort", exchange=record, place=place)
 
-    def _record(self, reply: Reply, tasks: Sequence[Task]) -> Exchange:
+    def _record(self, reply: Reply, tasks: Sequence[Task], verdict: Verdict) -> Exchange:
         answer, limit = reply.record, self._limits.answer
         content = reply.response.body if reply.response else b""
         response = start_of(content, limit, self._masker.text) if len(content) > limit else answer.response
@@ -195,4 +196,6 @@ class Forwarding:
         self._parts[tasks[0]] += 1
         # Masked in memory, too: the write key is in every request.
         masked = mask_http(self._masker.mask(data))
-        return Exchange(tasks, tasks[0].attempts + 1, part, answer.status, self._clock().timestamp(), masked)
+        accepted = len(tasks) if verdict.kind == "accepted" else 0
+        at = self._clock().timestamp()
+        return Exchange(tasks, tasks[0].attempts + 1, part, answer.status, accepted, at, masked)

@@ -73,4 +73,4 @@ def _exchanges(
         request = {"method": "LOAD", "url": url, "headers": {}, "body": ""}
         data = {"payload": row, "request": request, "response": answer, "headers": {}, "error": "", "milliseconds": 0.0}
         record = route.masker.mask(data) if masked else data
-        yield Exchange([task], task.attempts + 1, part, 200, at, record)
+        yield Exchange([task], task.attempts + 1, part, 200, 1, at, record)

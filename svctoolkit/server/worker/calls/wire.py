@@ -67,13 +67,15 @@ class Wire:
         held, self._held = self._held, []
         return held
 
-    def exchange(self, payload: Mapping[str, Json], answer: Delivered, tasks: Sequence[Task], part: int) -> Exchange:
-        """Return the record of the last request."""
+    def exchange(
+        self, payload: Mapping[str, Json], answer: Delivered, tasks: Sequence[Task], part: int, accepted: int
+    ) -> Exchange:
+        """Return the record of the last request, of which the destination accepted some jobs."""
         data = exchange_data(payload, answer, answer.response if self._large is None else self._large)
         if self._masked:
             # Masked before it is packed for the store: the file outlives the workspace that knows the secrets.
             data = mask_http(self._route.masker.mask(data))
-        return Exchange(tasks, tasks[0].attempts + 1, part, answer.status, self._clock().timestamp(), data)
+        return Exchange(tasks, tasks[0].attempts + 1, part, answer.status, accepted, self._clock().timestamp(), data)
 
     def _carry(self, request: HttpRequest, *, timeout: float) -> HttpResponse:
         with waiting():

@@ -226,7 +226,7 @@ class Express:
         task = one.task
         delivery = Delivery(
             seq=task.seq, destination=self.route.destination.key, run=task.run, attempt=1, part=0, status=status, at=at,
-            type=task.type, name=task.name, user=task.user,
+            type=task.type, name=task.name, user=task.user, accepted=1,
         )  # fmt: skip
         return SentRequest(delivery, [task.seq], one.packed)
 
