@@ -317,7 +317,7 @@ def test_results_are_stored_in_order_one_batch_at_a_time() -> None:
 def test_a_synchronous_store_gets_all_results() -> None:
     """It may confirm within the call; a request without a result is included, and an empty batch writes nothing."""
     store = Store(at_once=True)
-    exchange = Record([Exchange([task(1)], 1, 0, 200, 0.0, {})], [])
+    exchange = Record([Exchange([task(1)], 1, 0, 200, 1, 0.0, {})], [])
     with store.changed:
         store.results.add(Record((), ()))
     store.results.flush()
