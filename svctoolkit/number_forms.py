@@ -29,6 +29,9 @@ _LONG_PHONE_IN_JSON = re.compile(PHONE.pattern.encode())
 _PLAIN_NUMBER = re.compile(rb"(?<![+(])(?:0|[1-9]\d*)(?:\.\d+)?")  # see `is_phone`
 _MANY_DIGITS = re.compile(rb"(?<![\w.-])\d(?:[ -]?\d){13}")
 _FEWEST_OF_CARD = 14
+_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){13,18}(?![\w-])")
+# Visa, Mastercard, American Express, Diners Club, Discover and UnionPay: other numbers have valid check digits, too.
+_ISSUED = re.compile(r"4\d{15}(?:\d{3})?|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|6\d{15,18}")
 
 
 @lru_cache(maxsize=4096)
@@ -69,3 +72,15 @@ def is_phone(text: str, *, named: bool = False) -> bool:
     else:
         has_form = text.startswith("0") or digits > 8
     return has_form and digits <= _MOST_DIGITS and not _OTHER_NUMBERS.fullmatch(text)
+
+
+def has_card(text: str) -> bool:
+    """Return whether a text has digits of a card: a known issuer, and a valid check digit (Luhn, ISO/IEC 7812)."""
+    return len(text) >= _FEWEST_OF_CARD and any(_is_card(match[0]) for match in _CARD.finditer(text))
+
+
+def _is_card(text: str) -> bool:
+    plain = re.sub(r"\D", "", text)
+    digits = [int(letter) for letter in plain]
+    doubled = (sum(divmod(2 * digit, 10)) if place % 2 else digit for place, digit in enumerate(reversed(digits)))
+    return _ISSUED.fullmatch(plain) is not None and sum(doubled) % 10 == 0

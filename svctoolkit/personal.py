@@ -12,10 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias
+from urllib.parse import unquote_plus
 
-from svctoolkit.encoded_emails import base64_texts, encoded_ats, may_be_encoded, with_plain_ats
+from svctoolkit.encoded_emails import encoded_ats, encoded_letters, encoded_numbers, encoded_texts, with_plain_ats
 from svctoolkit.json_types import Json
-from svctoolkit.number_forms import FEWEST_OF_NUMBER, NAMED_PHONE, PHONE, is_phone, numbers_in
+from svctoolkit.number_forms import FEWEST_OF_NUMBER, NAMED_PHONE, PHONE, has_card, is_phone, numbers_in
+from svctoolkit.readings import base64_texts, json_content, may_carry, readings, spellings_of
 from svctoolkit.secrets import MASK, Masker
 
 #: The kind of personal data; "" for a string whose name says nothing.
@@ -62,14 +64,17 @@ _IP = re.compile(
 )
 _HASH = re.compile(r"(?:[0-9a-fA-F]{32,128}|[A-Za-z0-9+/_-]{43,88}={0,2})")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
-_MOST_ENCODINGS = 4  # of an address in an address in an address
+_FIELD = re.compile(r"(?:(?<=[?&;\s])|^)([^=&?;\s]+)=([^&#\s]*)")
+_IN_FIELD = str.maketrans({"%": "%25", "&": "%26", "#": "%23", " ": "+"})
+#: What `lines_with` calls lines in which personal data may be in another spelling.
+ENCODED = "encoded"
+_MOST_READINGS = 5  # of a text in a text
 # A number as a member or an element, too short for a card: `numbers_in` finds nothing else in it.
 _JSON_NUMBER = re.compile(rb"(?<=[:,\[])(?:0|[1-9]\d{0,12})(\.\d+)?(?=[,}\]])")
-# Percent-encoded at signs and plus signs, also those that are encoded several times.
-_ENCODED = re.compile(rb"%(?:40|25|2B|EF%BC%A0|ef%bc%a0)")
-_ENCODINGS = {b"%25": ("email", "phone"), b"%2B": ("phone",)}
+# Percent-encoded at signs, also those that are encoded several times.
+_ENCODED = re.compile(rb"(?i:%(?:40|25|EF%BC%A0|EF%B9%AB))")
 _PHONE_WORDS = (b"phone", b"mobile", b"cell", b"tel", b"fax", b"msisdn")
-_REST_OF_NAME = re.compile(rb'[^"]{0,20}":')
+_REST_OF_NAME = re.compile(rb'[^"=&]{0,20}(?:"?:|=)')  # of a member, or a field of a form
 _MEMBERS = {"d": b"0123456789", "h": b"-", "s": b".", "p": b" ()/"}
 _MEMBERS["w"] = b"_" + bytes(range(65, 91)) + bytes(range(97, 123))
 # Classes of bytes, for a search that begins with two fixed ones: digits `d`, hyphens `h`, dots `s`, spaces, parentheses
@@ -129,11 +134,32 @@ def names_at(path: str) -> tuple[str, str]:
 
 
 def replace_in_text(text: str, substitute: Substitute) -> str:
-    """A string with everything that looks like an address or a telephone number replaced. ISO 8601 times are kept."""
+    """A string with everything that looks like an address or a telephone number replaced. ISO 8601 times are kept.
+
+    What the text says if it is read as JSON, a form, a URL, HTML or base64 is replaced, too.
+    """
+    return _replace_in_text(text, substitute, _MOST_READINGS)
+
+
+def _replace_in_text(text: str, substitute: Substitute, depth: int) -> str:
     whole: str = substitute(text, "")
     if whole != text:
         return whole
-    text = _replace_base64(text, substitute)
+    if not depth or not may_carry(text):
+        return _replace_plain(text, substitute)
+    content = json_content(text)
+    if content is not None and (replaced := replace(content, substitute)) != content:
+        text = json.dumps(replaced, ensure_ascii=False)
+    text = _replace_plain(_replace_fields(_replace_base64(text, substitute, depth), substitute, depth), substitute)
+    if content is None:
+        for spelling in spellings_of(text):
+            if (replaced_text := _replace_in_text(spelling, substitute, depth - 1)) != spelling:
+                return replaced_text
+    return text
+
+
+def _replace_plain(text: str, substitute: Substitute) -> str:
+    """Replace what is plain in a text, or an address with another at sign."""
     plain = with_plain_ats(text)
     if plain != text and (replaced := _replace_addresses(plain, substitute)) != plain:
         text = replaced
@@ -148,31 +174,44 @@ def _replace_addresses(text: str, substitute: Substitute) -> str:
     return _ADDRESS.sub(lambda run: _replace_emails(run[0], substitute), text)
 
 
-def _replace_base64(text: str, substitute: Substitute) -> str:
-    """Return a text without base64 that contains an e-mail address."""
+def _replace_fields(text: str, substitute: Substitute, depth: int) -> str:
+    """Replace values in a form or in a URL's query. The names say what they are, as those of members do."""
+
+    def of_field(field: re.Match[str]) -> str:
+        value = unquote_plus(field[2])
+        kind = kind_of(unquote_plus(field[1])) if value else ""
+        new = substitute(value, kind) if kind else _replace_in_text(value, substitute, depth - 1)
+        return field[0] if new == value else f"{field[1]}={str(new).translate(_IN_FIELD)}"
+
+    return _FIELD.sub(of_field, text) if "=" in text else text
+
+
+def _replace_base64(text: str, substitute: Substitute, depth: int) -> str:
+    """Return a text without base64 that contains personal data."""
     pieces, done = list[str](), 0
-    for start, end, decoded in sorted(base64_texts(text)):
-        if start >= done and has_email(decoded):
-            pieces += [text[done:start], substitute(text[start:end], "email")]
+    for start, end, decoded in base64_texts(text):
+        kinds: list[Kind] = []
+
+        def noted(item: Any, kind: Kind, kinds: list[Kind] = kinds) -> Any:
+            new = substitute(item, kind)
+            if new != item:
+                kinds.append(kind)
+            return new
+
+        if _replace_in_text(decoded, noted, depth - 1) != decoded and kinds:
+            pieces += [text[done:start], substitute(text[start:end], kinds[0] or "text")]
             done = end
     return "".join([*pieces, text[done:]])
 
 
-def may_be_email(text: str) -> bool:
-    """Whether a text may have an e-mail address, in any spelling."""
-    if "@" in text:
-        return True
-    # Nearly all texts have none of these: to call nothing for them takes half the time.
-    if not ("=" in text or "&" in text or "%" in text or "eyJ" in text or not text.isascii()):
-        return False
-    return "%40" in text or "%25" in text or may_be_encoded(text)
+def may_be_personal(text: str, name: str, owner: str, *, encoded: bool = True) -> bool:
+    """Whether the value of a member may have an address, a telephone or a card number, or its name says so.
 
-
-def may_be_personal(text: str, name: str, owner: str) -> bool:
-    """Whether the value of a member may have an e-mail address or a telephone number, or its name says so."""
-    if kind_of(name, owner) or may_be_email(text) or "%2B" in text:
+    `encoded`: it may be in another spelling.
+    """
+    if kind_of(name, owner) or "@" in text or (encoded and may_carry(text)):
         return True
-    return len(text) > 8 and PHONE.search(text) is not None
+    return len(text) > 8 and (PHONE.search(text) is not None or has_card(text))
 
 
 def has_email(text: str) -> bool:
@@ -237,24 +276,28 @@ def _last_dot(run: str, start: int, stop: int) -> int:
 def lines_with(kinds: Collection[str], text: bytes, ends: Sequence[int] = ()) -> dict[str, set[int]]:
     """Return which lines of JSON may contain e-mail addresses (`email`), telephone (`phone`) or card numbers (`card`).
 
-    The other lines certainly have none, if they have no escaped characters. To search many lines at once takes a
+    The other lines certainly have none, if they have no escaped characters. `ENCODED` are the lines in which something
+    may be in another spelling. To search many lines at once takes a
     hundredth of the time of `replace`. `ends` are where lines end, if the caller knows it.
     """
-    lines = _Lines(text, kinds, ends)
+    lines = _Lines(text, [*kinds, ENCODED], ends)
     if "email" in kinds:
         lines.find("email", b"@")
         for at in encoded_ats(text):
-            lines.add("email", at)
+            lines.add_encoded(("email",), at)
+    for at in encoded_texts(text):
+        lines.add_encoded(kinds, at)
+    for at in encoded_letters(text):
+        lines.add_encoded((), at)
     if b"%" in text:  # to search for one byte takes a tenth of the time
         for match in _ENCODED.finditer(text):
-            for kind in ("email", "phone"):
-                if kind in kinds and kind in _ENCODINGS.get(match[0], ("email",)):
-                    lines.add(kind, match.start())
+            lines.add_encoded(kinds if match[0] == b"%25" else ("email",), match.start())
+    for at in encoded_numbers(text):
+        lines.add_encoded(("phone", "card"), at)
     if "phone" in kinds or "card" in kinds:
         classes = text.translate(_CLASSES)
-        for kind in ("phone", "card"):
-            if kind in kinds:
-                lines.find(kind, b"u", classes)
+        for kind in {"phone", "card", ENCODED} & lines.found.keys():
+            lines.find(kind, b"u", classes)
         for pattern in _STARTS:
             for run in pattern.finditer(classes):
                 start, end = run.span()
@@ -282,6 +325,11 @@ class _Lines:
     def add(self, kind: str, position: int) -> None:
         """Add the line of a position."""
         self.found[kind].add(bisect_right(self._ends, position))
+
+    def add_encoded(self, kinds: Collection[str], position: int) -> None:
+        """Add the line of a position for these kinds, which are encoded there."""
+        for kind in {ENCODED, *kinds} & self.found.keys():
+            self.add(kind, position)
 
     def add_numbers(self, numbers: Collection[str], position: int) -> None:
         """Add the line of a position for the numbers that are there, as `numbers_in` calls them."""
@@ -318,31 +366,44 @@ def ends_of(lines: Iterable[bytes]) -> list[int]:
     return [*accumulate(len(line) + 1 for line in lines)]
 
 
-def plain_data(value: str | float, name: str, owner: str) -> dict[Kind, set[str]]:
-    """Return the plain personal data in the value of a member, by kind; `owner` is the enclosing member.
+def plain_data(value: str | float, name: str, owner: str) -> dict[str, set[str]]:
+    """Return the plain personal data in the value of a member, by kind (or `card`); `owner` is the enclosing member.
 
     The name or the form says what it is: a member called `email` may hold a hash, a mask or a flag, which are not data.
     """
-    found: dict[Kind, set[str]] = {}
-    named = kind_of(name, owner) == "phone"
-
-    def collect(item: Any, kind: Kind) -> Any:
-        if kind and _is_plain(item, kind, named=named):
-            found.setdefault(kind, set()).add(str(item))
-        return MASK if kind == "ip" else item  # its digits look like a telephone number
-
-    if not isinstance(value, bool) and not is_hash(str(value).strip()):
-        # An address in a parameter of an address is encoded twice.
-        plain = _decoded(value) if isinstance(value, str) and "%" in value else value
-        replace(plain, collect, name, owner)
+    found: dict[str, set[str]] = {}
+    _collect(found, value, name, owner, _MOST_READINGS)
     return found
 
 
-def _decoded(text: str) -> str:
-    """Return a text without percent-encodings; those of an address in a parameter of an address are encoded twice."""
-    for _ in range(_MOST_ENCODINGS):
-        text = text.replace("%25", "%")
-    return text.replace("%2B", "+").replace("%20", " ")
+def _collect(found: dict[str, set[str]], value: Json, name: str, owner: str, depth: int) -> None:
+    """Add the plain personal data in a value, and in what its texts say if they are decoded."""
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            _collect(found, member, str(key), name, depth)
+            _collect(found, str(key), "", "", 0)
+    elif isinstance(value, list):
+        for item in value:
+            _collect(found, item, name, owner, depth)
+    elif not isinstance(value, bool) and value is not None and not is_hash(text := str(value).strip()):
+        _collect_from(found, value, text, kind_of(name, owner))
+        for read in readings(value) if depth and isinstance(value, str) and may_carry(value) else ():
+            # The readings of a text have all texts in it, but not those in members.
+            _collect(found, read, name, owner, 0 if isinstance(read, str) else depth - 1)
+
+
+def _collect_from(found: dict[str, set[str]], value: Any, text: str, kind: Kind) -> None:
+    def collect(item: Any, of: Kind) -> Any:
+        if _is_plain(item, of, named=kind == "phone"):
+            found.setdefault(of, set()).add(str(item))
+        return MASK if of == "ip" else item  # its digits look like a telephone number
+
+    if has_card(text):
+        found.setdefault("card", set()).add(text)
+    if kind:
+        collect(value, kind)
+    elif isinstance(value, str):
+        _replace_plain(value, collect)
 
 
 def _is_plain(value: str | float, kind: Kind, *, named: bool) -> bool:

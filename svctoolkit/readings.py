@@ -21,14 +21,18 @@ from svctoolkit.json_types import Json
 
 _DEEPEST = 5  # texts in texts: JSON in base64 in a URL in JSON
 _SHORTEST = 8  # characters; shorter base64 occurs by chance
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{8,}={0,2}(?![A-Za-z0-9+/_=-])")
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{8,}={0,2}")
+_LONGEST_WORD = 14  # characters
+_LONG = re.compile(rf"[A-Za-z0-9+/_]{{{_LONGEST_WORD}}}")
+_PART = re.compile(r"[A-Za-z0-9+_-]{8,}={0,2}")
 _STANDARD = str.maketrans("-_", "+/")
 _ESCAPES = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}")
-_FIELD = re.compile(r"(?:^|[?&;#])[^=&?#\s]+=")
+_FIELD = re.compile(r"(?:^|[?&;#])[^=&?#;\s]+=")
 _INVISIBLE = dict.fromkeys((0xAD, 0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF))  # soft hyphen, zero-width characters
 _OBJECT = re.compile(r'\{\s*"|\[\s*[{"]')
 _MOST_OBJECTS = 100  # in one text
 _DECODER = json.JSONDecoder()
+_SIGNS = re.compile(r"[%+&\\]|[^\x00-\x7f]|=")  # of a text that says something else if it is decoded
 
 
 # Any: JSON
@@ -76,6 +80,11 @@ def _direct(text: str) -> Iterator[Json]:
         yield from _json_within(text)
         if "=" in text and _FIELD.search(text):
             yield from _fields(text)
+    yield from _spellings(text)
+    yield from (decoded for _, _, decoded in base64_texts(text))
+
+
+def _spellings(text: str) -> Iterator[str]:
     if "%" in text or "+" in text:
         yield unquote(text)
         yield unquote_plus(text)
@@ -87,9 +96,42 @@ def _direct(text: str) -> Iterator[Json]:
         yield text.replace("\\/", "/").replace('\\"', '"')
     if not text.isascii():
         yield normalize("NFKC", text).translate(_INVISIBLE)
+
+
+def may_carry(text: str) -> bool:
+    """Return whether a text may say something else if it is decoded. To ask takes a fraction of the time of decoding.
+
+    A text without signs of another spelling is only searched for base64 that does not occur by chance.
+    """
+    # To ask for single characters takes less time than a pattern.
+    if "%" in text or "=" in text or "&" in text or "+" in text or "\\" in text or not text.isascii():
+        return True
+    return "{" in text or "[" in text or (len(text) >= _LONGEST_WORD and _LONG.search(text) is not None)
+
+
+def spellings_of(text: str) -> Iterator[str]:
+    """Yield the other texts that a text is if it is decoded as a whole: a URL, HTML, escapes, its normal form.
+
+    >>> [*spellings_of("mira&#64;mail.example")]
+    ['mira@mail.example']
+    """
+    if _SIGNS.search(text):
+        yield from (read for read in _spellings(text) if read != text)
+
+
+def base64_texts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and decoded text of each part that is the base64 of a text.
+
+    >>> [*base64_texts("https://shop.example/u/bWlyYUBtYWlsLmV4YW1wbGU=")]
+    [(23, 47, 'mira@mail.example')]
+    """
     for run in _BASE64.finditer(text):
         if decoded := _decoded(run[0].rstrip("=")):
-            yield decoded
+            yield *run.span(), decoded
+        elif "/" in run[0]:  # a part of a path
+            for part in _PART.finditer(run[0]):
+                if decoded := _decoded(part[0].rstrip("=")):
+                    yield run.start() + part.start(), run.start() + part.end(), decoded
 
 
 def _json_within(text: str) -> Iterator[Json]:

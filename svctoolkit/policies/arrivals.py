@@ -135,17 +135,23 @@ class Sent:
     def may_have(self, kinds: Collection[str]) -> Mapping[int, Collection[str]]:
         """Return the kinds of personal data that payloads may have, by the position of the event.
 
-        Only for kinds that have a form. To search JSON takes a fraction of the time of a closer look.
+        Only for kinds that have a form; with `ENCODED` if they may be in another spelling. To search JSON takes a
+        fraction of the time of a closer look.
         """
         key = frozenset(kinds)
         if key not in self._searched:
-            found = self._searched[key] = {position: [*kinds] for position in self._unsearchable}
-            for kind, positions in self._lines_with(kinds).items():
+            every = [*kinds, personal.ENCODED]
+            found = self._searched[key] = dict.fromkeys(self._unsearchable, every)
+            lines = self._lines_with(kinds)
+            encoded = lines.pop(personal.ENCODED)
+            for kind, positions in lines.items():
                 for position in positions - self._unsearchable:
                     found.setdefault(position, []).append(kind)
+            for position in (encoded & found.keys()) - self._unsearchable:
+                found[position].append(personal.ENCODED)
         return self._searched[key]
 
-    def _lines_with(self, kinds: Collection[str]) -> Mapping[str, set[int]]:
+    def _lines_with(self, kinds: Collection[str]) -> dict[str, set[int]]:
         # Quotes of JSON inside texts are not escaped there. What looks like a member may be text then.
         if b"\\" in self._text:
             return personal.lines_with(kinds, self._text.replace(b'\\"', b'"'))

@@ -7,11 +7,10 @@ from itertools import islice
 
 from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import LEAVES, Json
-from svctoolkit.personal import may_be_email
 from svctoolkit.pipeline.leaves import leaves as leaves_by_path
 from svctoolkit.policies.arrivals import Arrival, endpoint_of
 from svctoolkit.policies.scalars import is_nothing
-from svctoolkit.readings import json_content
+from svctoolkit.readings import json_content, may_carry
 from svctoolkit.results.lineage import Path, dotted_path
 from svctoolkit.results.texts import open_texts
 
@@ -61,13 +60,13 @@ def named_leaves(
         yield path, name, owner, value
 
 
-def emails_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, str, str, str]]:
-    """Yield what `named_leaves` yields of texts that may have an e-mail address.
+def emails_in(value: Json, path: Path = (), *, encoded: bool = True) -> Iterator[tuple[Path, str, str, str]]:
+    """Yield what `named_leaves` yields of texts that may have an e-mail address; `encoded`: also in another spelling.
 
     Paths are made for these only, so it takes a fraction of the time.
     """
     if isinstance(value, str):
-        yield from _emails_in_text(value, path)
+        yield from _emails_in_text(value, path, encoded)
         return
     pairs = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for step, inner in pairs:
@@ -75,16 +74,16 @@ def emails_in(value: Json, path: Path = ()) -> Iterator[tuple[Path, str, str, st
         if type(step) is str and ("@" in step or "%40" in step):
             yield path, "", "", step
         if kind is str:
-            if may_be_email(inner) or (inner[:1] in _OPENING and "\\" in inner):
-                yield from _emails_in_text(inner, (*path, step))
+            if "@" in inner or (encoded and may_carry(inner)):
+                yield from _emails_in_text(inner, (*path, step), encoded)
         elif kind not in LEAVES and inner:
-            yield from emails_in(inner, (*path, step))
+            yield from emails_in(inner, (*path, step), encoded=encoded)
 
 
-def _emails_in_text(text: str, path: Path) -> Iterator[tuple[Path, str, str, str]]:
+def _emails_in_text(text: str, path: Path, encoded: bool) -> Iterator[tuple[Path, str, str, str]]:
     content = json_content(text)
     if content is not None:
-        yield from emails_in(content, path)
+        yield from emails_in(content, path, encoded=encoded)
         return
     names = ["", "", *(step for step in path if isinstance(step, str) and not step.isdigit())]
     yield path, names[-1], names[-2], text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -22,9 +21,6 @@ _WORDS: Final[Mapping[str, str]] = {
     "ip": "an IP address",
     "place": "coordinates",
 }
-_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){13,18}(?![\w-])")
-# Visa, Mastercard, American Express, Diners Club, Discover and UnionPay: other numbers have valid check digits, too.
-_ISSUED = re.compile(r"4\d{15}(?:\d{3})?|5[1-5]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[068]\d{12}|6\d{15,18}")
 _FORMS: Final = frozenset({"email", "phone", "card"})  # the kinds of which every value has a form
 
 
@@ -62,13 +58,18 @@ def make(options: Json) -> ScreenedCheck:
 
 
 def _findings(destination: str, payload: Json, kinds: Collection[str]) -> Iterator[Finding]:
-    have_forms, only_emails = _FORMS.issuperset(kinds), list(kinds) == ["email"]
+    encoded = personal.ENCODED in kinds
+    have_forms, only_emails = (
+        _FORMS.union((personal.ENCODED,)).issuperset(kinds),
+        {*kinds} <= {"email", personal.ENCODED},
+    )
+    leaves = emails_in(payload, encoded=encoded) if only_emails else named_leaves(payload)
     # Few values look like anything: the others need no closer look.
-    for path, name, owner, value in emails_in(payload) if only_emails else named_leaves(payload):
+    for path, name, owner, value in leaves:
         if isinstance(value, bool):
             continue
         text = str(value)
-        if have_forms and not (personal.may_be_personal(text, name, owner) or (len(text) > 13 and _CARD.search(text))):
+        if have_forms and not personal.may_be_personal(text, name, owner, encoded=encoded):
             continue
         for kind in _kinds(value, name, owner, kinds):
             yield Finding(destination, general_path(path), f"has {_WORDS[kind]}", value)
@@ -76,20 +77,9 @@ def _findings(destination: str, payload: Json, kinds: Collection[str]) -> Iterat
 
 def _kinds(value: str | float, name: str, owner: str, kinds: Collection[str]) -> list[str]:
     """Return the kinds of personal data of a value."""
-    if personal.is_hash(str(value).strip()):
-        return []
-    cards = ["card"] if "card" in kinds and any(_is_card(match[0]) for match in _CARD.finditer(str(value))) else []
-    found = [kind for kind in personal.plain_data(value, name, owner) if kind in kinds]
+    found = personal.plain_data(value, name, owner)
     # The digits of a card look like a telephone number, too.
-    return cards + [kind for kind in found if not cards or kind != "phone"]
-
-
-def _is_card(text: str) -> bool:
-    """Return whether digits are those of a card: a known issuer, and a valid check digit (Luhn, ISO/IEC 7812)."""
-    plain = re.sub(r"\D", "", text)
-    digits = [int(letter) for letter in plain]
-    doubled = (sum(divmod(2 * digit, 10)) if place % 2 else digit for place, digit in enumerate(reversed(digits)))
-    return _ISSUED.fullmatch(plain) is not None and sum(doubled) % 10 == 0
+    return [kind for kind in found if kind in kinds and not (kind == "phone" and "card" in found and "card" in kinds)]
 
 
 kind = PolicyKind(
