@@ -25,7 +25,15 @@ from typing import TypeAlias
 #: Modification time in nanoseconds and size; None for a file that does not exist.
 Stamp: TypeAlias = tuple[int, int] | None
 
+#: How the name of a suite ends.
+SUITE_SUFFIXES = (".suite.yaml", ".suite.yml")
+
 _ACTIVE: ContextVar[tuple[Inputs, ...]] = ContextVar("recordings", default=())
+
+
+def is_suite(path: Path) -> bool:
+    """Return whether a file is a suite, by its name: what runs suites, reads, writes and names them asks this."""
+    return path.name.endswith(SUITE_SUFFIXES)
 
 
 @dataclass(slots=True)

@@ -99,6 +99,17 @@ def test_a_secret_is_found_in_every_spelling(
     assert lines[-1].startswith("1 secret found, 3 files searched")
 
 
+def test_the_secrets_of_a_suite_with_the_short_ending_are_found(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """`*.suite.yml` runs as well, so its secrets count."""
+    (shop / "suites/a.suite.yaml").rename(shop / "suites/a.suite.yml")
+    (shop / "x.json").write_text(SUITE_KEY, encoding="utf-8")
+
+    code, lines, _ = run(capfd, "x.json")
+
+    assert code == 1
+    assert "SUITE_KEY" in lines[0]
+
+
 def test_places_are_right_in_long_files(shop: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Lines and columns are counted from 1, in notebooks, compressed cassettes and UTF-16, too."""
     text = f"{PLAIN}\n" + "x\n" * 1000 + f"ab {PLAIN} {PLAIN}"

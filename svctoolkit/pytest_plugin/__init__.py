@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from svctoolkit.inputs import is_suite
 from svctoolkit.pytest_plugin import state
 from svctoolkit.pytest_plugin.code_helpers import assert_fetched, assert_logged
 from svctoolkit.pytest_plugin.fixtures import (
@@ -69,7 +70,6 @@ __all__ = [
     "workspace",
 ]
 
-_SUFFIXES = (".suite.yaml", ".suite.yml")
 _COVERED = "svctoolkit coverage"
 
 
@@ -115,7 +115,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SuiteFile | ExamplesFile | None:
-    if file_path.name.endswith(_SUFFIXES):
+    if is_suite(file_path):
         return SuiteFile.from_parent(parent, path=file_path)
     if file_path.name == "examples.yaml" and _is_beside_a_workspace(file_path.parent.parent):
         return ExamplesFile.from_parent(parent, path=file_path)

@@ -40,9 +40,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit.cli import _revision, _terminal
+    from svctoolkit.inputs import is_suite
     from svctoolkit.runner.suite.select import overlooked
     from svctoolkit.workspace import Workspace
-    from svctoolkit.yamlfile import display_name
 
     file = _revision.file_of(args.file or "workspace.yaml")
     if file is not None and _is_project(file):
@@ -50,7 +50,7 @@ def _run(args: argparse.Namespace) -> int:
     if file is None:
         where = args.file or "workspace.yaml"
         raise UsageError(f"{where}: no such file" + ("" if args.file else "; give a workspace FILE"))
-    if file.name.endswith((".suite.yaml", ".suite.yml")):
+    if is_suite(file):
         raise UsageError(f"{args.file} is a suite: give its workspace file, which also checks its suites")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -69,7 +69,7 @@ def _run(args: argparse.Namespace) -> int:
         f"{'has' if len(names) == 1 else 'have'} no effect on events in cloud mode"
         for key, names in idle.items()
     ]
-    notes += [*(f"{display_name(path)}: {_OVERLOOKED}" for path in overlooked([file.parent])), *of_suites]
+    notes += [*overlooked([file.parent]), *of_suites]
     others = [f"note: {item.message}" for item in caught if not isinstance(item.message, WorkspaceWarning)]
     for line in (f"{file}: {_contents(workspace)}", *_states(workspace), suites, *others):
         _terminal.out(_terminal.plain(line))
@@ -90,9 +90,6 @@ def _run(args: argparse.Namespace) -> int:
     if not notes and not problems and not consents:
         _terminal.out("\nno notes")
     return Exit.FAILED if problems or consents or (notes and args.strict) else Exit.OK
-
-
-_OVERLOOKED = "has scenarios, but is never run: the name of a suite must end with .suite.yaml"
 
 
 def _consents(workspace: Workspace, file: Path) -> Iterator[str]:

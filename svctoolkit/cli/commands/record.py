@@ -39,11 +39,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     from svctoolkit import runner
     from svctoolkit.cli import _terminal
+    from svctoolkit.inputs import is_suite
     from svctoolkit.runner.record import writer as record
     from svctoolkit.workspace import Workspace
 
     output = Path(args.output)
-    if not output.name.endswith((".suite.yaml", ".suite.yml")):
+    if not is_suite(output):
         raise UsageError(f"-o {args.output}: the file name of a suite must end with .suite.yaml")
     if output.exists() and not args.force:
         raise UsageError(f"-o {args.output}: the file exists; --force overwrites it")

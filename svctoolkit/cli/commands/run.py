@@ -119,7 +119,6 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
     """Run once, or the `current` round of several. What scenarios read, on any thread, is added to `read`."""
     from svctoolkit import runner
     from svctoolkit.cli import _reports, _terminal
-    from svctoolkit.yamlfile import display_name
 
     with recording() as shared:
         variables = _variables(args)
@@ -129,8 +128,8 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
     except ConfigError as error:
         _reports.write_invalid(args.report, error)
         raise
-    for file in runner.overlooked(Path(target) for target in _targets(args)):
-        _terminal.err(f"{display_name(file)}: {_OVERLOOKED}")
+    for line in runner.overlooked(Path(target) for target in _targets(args)):
+        _terminal.err(line)
     selected = _select(scenarios, args, shared, current)
     chosen = _arrange(selected, args)
     if args.validate and suites:
@@ -188,9 +187,6 @@ def _variables(args: argparse.Namespace) -> dict[str, Any]:
         name, value = _inputs.assignment("--var", text, "NAME=VALUE")
         variables[name.removesuffix(":")] = _inputs.parse_json(value, f"--var {name}=") if name.endswith(":") else value
     return variables
-
-
-_OVERLOOKED = "has scenarios, but is not run: the name of a suite must end with .suite.yaml"
 
 
 def _select(

@@ -59,11 +59,12 @@ def _trust(store: TrustStore, files: Sequence[str]) -> int:
 def _pieces(file: Path) -> Iterator[CodePiece]:
     """Yield the code in a file: itself, or all that a workspace or suite refers to."""
     from svctoolkit import runner
+    from svctoolkit.inputs import is_suite
     from svctoolkit.workspace import CODE_SUFFIXES, Workspace, code_file, every_piece, project_at
 
     if file.suffix in CODE_SUFFIXES:
         yield code_file(file)
-    elif file.name.endswith((".suite.yaml", ".suite.yml")):
+    elif is_suite(file):
         yield from every_piece(runner.load(file).workspace)
     elif file.suffix in (".yaml", ".yml", ".json") or project_at(file) is not None:
         yield from every_piece(Workspace.load(file))

@@ -13,6 +13,7 @@ import yaml
 from svctoolkit import yamlfile
 from svctoolkit.errors import ConfigError
 from svctoolkit.expect.snapshots import write
+from svctoolkit.inputs import is_suite
 from svctoolkit.json_types import Json
 from svctoolkit.runner.attempts.attempt import attempt
 from svctoolkit.runner.planes.pool import open_planes
@@ -22,7 +23,6 @@ from svctoolkit.runner.suite.model import Suite
 from svctoolkit.runner.suite.scenarios import slug
 from svctoolkit.workspace import Workspace
 
-_ENDINGS = (".suite.yaml", ".suite.yml")
 _WORKSPACE_FILE = "workspace.yaml"
 
 
@@ -37,7 +37,7 @@ def add_scenarios(
     addition to those of the process. Raises `ConfigError` or one of its subclasses.
     """
     name = yamlfile.display_name(path)
-    if not path.name.endswith(_ENDINGS):
+    if not is_suite(path):
         raise ConfigError("the name of a suite file must end with .suite.yaml", where=name)
     if path.exists():
         text = yamlfile.load_text(path)

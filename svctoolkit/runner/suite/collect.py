@@ -8,11 +8,11 @@ from typing import Any
 
 from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, Problem, UnknownName
-from svctoolkit.inputs import Inputs
+from svctoolkit.inputs import Inputs, is_suite
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.load import load
 from svctoolkit.runner.suite.model import Scenario, Suite
-from svctoolkit.runner.suite.select import expression, find, is_suite
+from svctoolkit.runner.suite.select import expression, find
 from svctoolkit.workspace import Workspace
 
 

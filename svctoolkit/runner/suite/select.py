@@ -10,8 +10,10 @@ from typing import TypeAlias
 
 from svctoolkit import inputs
 from svctoolkit.errors import ConfigError
+from svctoolkit.inputs import SUITE_SUFFIXES, is_suite
+from svctoolkit.runner.suite import common
+from svctoolkit.yamlfile import display_name
 
-SUFFIXES = (".suite.yaml", ".suite.yml")
 _SKIPPED = {"__pycache__", "node_modules", "venv"}
 _KIND = rb"^kind:\s*[\"']?transformation\b(?!-)"
 _TOKEN = re.compile(r"[()]|[^\s()]++")
@@ -19,11 +21,8 @@ Test: TypeAlias = Callable[[str], bool]
 Predicate: TypeAlias = Callable[[Test], bool]
 
 
-def is_suite(path: Path) -> bool:
-    """Return whether a file is a suite, by its name."""
-    return path.name.endswith(SUFFIXES)
-
-
+_SCENARIOS = re.compile(rb"^[\"']?scenarios[\"']?:", re.M)
+_SHARED = re.compile(rb"^[\"']?(vars|fixtures|recorder|never|always|losses|policies)[\"']?:", re.M)
 _MOST_BYTES = 1_000_000  # of a file that may be a suite: repositories have large YAML files of other tools
 
 
@@ -39,7 +38,9 @@ def find(paths: Iterable[Path], *, projects: bool = False) -> Iterator[Path]:
             raise ConfigError(f"no such file or folder: {path}")
         if path.is_file() and not is_suite(path) and not (projects and is_project(path)):
             what = " or a rudder/v1 transformation" if projects else ""
-            raise ConfigError(f"{path} is not a suite{what}: the name of a suite must end with {' or '.join(SUFFIXES)}")
+            raise ConfigError(
+                f"{path} is not a suite{what}: the name of a suite must end with {' or '.join(SUITE_SUFFIXES)}"
+            )
         for file in [path] if path.is_file() else _below(path, projects):
             # `svctoolkit run suites suites/orders.suite.yaml` must not run a suite twice.
             if (real := file.resolve()) not in visited:
@@ -53,27 +54,36 @@ def _below(folder: Path, projects: bool) -> Iterator[Path]:
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
         for name in sorted(files):
             path = Path(here, name)
-            if name.endswith(SUFFIXES) or (projects and name.endswith((".yaml", ".yml")) and is_project(path)):
+            if is_suite(path) or (projects and name.endswith((".yaml", ".yml")) and is_project(path)):
                 yield path
 
 
-def overlooked(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield the YAML files below folders that have scenarios, but not the name of a suite: they never run."""
+def overlooked(paths: Iterable[Path]) -> Iterator[str]:
+    """Yield a line for each YAML file below folders that has scenarios, or what suites share, but not the name."""
     for folder in dict.fromkeys(path.resolve() for path in paths if path.is_dir()):
         for here, folders, files in os.walk(folder):
             folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
             for name in sorted(files):
                 path = Path(here, name)
-                if name.lower().endswith((".yaml", ".yml")) and not is_suite(path) and _has_scenarios(path):
-                    yield path
+                if name.lower().endswith((".yaml", ".yml")) and (why := _overlooked(path)):
+                    yield f"{display_name(path)}: {why}"
 
 
-def _has_scenarios(path: Path) -> bool:
+def _overlooked(path: Path) -> str:
+    """Return why a YAML file that looks like a suite, or like a `_common.yaml`, has no effect, or an empty string."""
+    if not is_suite(path) and _has(path, _SCENARIOS):
+        return "has scenarios, but is never run: the name of a suite must end with .suite.yaml"
+    stem = path.stem.lower().strip("_").rstrip("s")
+    if stem == "common" and path.name != common.NAME and _has(path, _SHARED):
+        return f"has no effect: the file that suites share must be called {common.NAME}"
+    return ""
+
+
+def _has(path: Path, section: re.Pattern[bytes]) -> bool:
     try:
-        text = inputs.read(path, _MOST_BYTES)
+        return section.search(inputs.read(path, _MOST_BYTES)) is not None
     except (OSError, ValueError):
         return False
-    return re.search(rb"^[\"']?scenarios[\"']?:", text, re.M) is not None
 
 
 def is_project(path: Path) -> bool:

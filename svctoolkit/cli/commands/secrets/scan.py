@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from svctoolkit.cli import _terminal
 from svctoolkit.cli._command import Command, Exit
 from svctoolkit.errors import UsageError
+from svctoolkit.inputs import is_suite
 
 if TYPE_CHECKING:
     from svctoolkit.secrets import NamedSecrets
@@ -85,7 +86,7 @@ def _known(file: Path) -> tuple[NamedSecrets, dict[str, str]]:
 
 def _references(folder: Path) -> Iterator[str]:
     """Yield the variables in the workspace files and suites of a folder: tokens of users are kept only as hashes."""
-    for file in [*folder.glob("workspace*.yaml"), *folder.rglob("*.suite.yaml")]:
+    for file in [*folder.glob("workspace*.yaml"), *filter(is_suite, folder.rglob("*.suite.*"))]:
         yield from _REFERENCE.findall(file.read_text("utf-8", "replace"))
 
 
