@@ -92,7 +92,7 @@ MAY_IMPORT = {
         "replay results"
     ),
     "project": (
-        "policies errors secrets simulations events yamlfile rudder_cli plans destinations warehouse workspace "
+        "expect policies errors secrets simulations events yamlfile rudder_cli plans destinations warehouse workspace "
         "pipeline runner"
     ),
     "apply": "errors events secrets rudder_cli plans destinations pipeline workspace",

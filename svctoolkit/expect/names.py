@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+
+from svctoolkit.json_types import Json
 
 _SHORT = 4  # letters; shorter names are too similar to each other
 #: The members of an event that the event spec names.
@@ -96,6 +98,35 @@ def near_context(name: str) -> str:
     if name in _CONTEXT:
         return ""
     return next((other for other in _CONTEXT if name != f"{other}s" and is_typo(name, other)), "")
+
+
+def near_path(value: Json, path: Sequence[str], new: Json) -> str:
+    """Return the path in an event that `path`, where `new` is set, is a typo of; an empty string if it is not one.
+
+    >>> order = {"context": {"traits": {"email": "a@b.example"}}, "properties": {"total": 5}}
+    >>> near_path(order, ["context", "TRAITS", "email"], "x"), near_path(order, ["properties", "totl"], 7)
+    ('context.traits.email', 'properties.total')
+    >>> near_path(order, ["properties", "totals"], 7), near_path(order, ["properties", "coupon", "code"], "x")
+    ('', '')
+    """
+    for index, step in enumerate(path):
+        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+            continue
+        if not isinstance(value, Mapping):
+            return ""
+        if step not in value:
+            is_object = index + 1 < len(path) or isinstance(new, Mapping)
+            near = _near_step(path[:index], step, value, is_object)
+            return ".".join([*path[:index], near, *path[index + 1 :]]) if near in value else ""
+        value = value[step]
+    return ""
+
+
+def _near_step(parents: Sequence[str], step: str, siblings: Iterable[str], is_object: bool) -> str:
+    if not parents:
+        return near_member(step) or (near_object(step) if is_object else "")
+    return near_context(step) if [*parents] == ["context"] else near_name(step, siblings)
 
 
 def unknown_member(name: str, type: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from svctoolkit.events import EVENT_TYPES
+from svctoolkit.expect.names import near_path
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.rules import required_consents
 from svctoolkit.project.accepted import accepted_types
@@ -174,7 +175,7 @@ def _of_texts(
         for probe in prober.effective(source, destination, [k for k in types if k in accepted_types(destination)])
     )
     for probe in [*probes][:_MOST]:
-        changes: dict[str, Any] = {probe.path: probe.text}
+        changes = _change(samples[probe.type], probe.path, probe.text)
         if probe.path not in ("event", "name"):
             changes |= {path: value for path, value in _odd_values(samples[probe.type], ()) if path != probe.path}
         place = "named" if probe.path in ("event", "name") else f"with {probe.path}"
@@ -183,6 +184,17 @@ def _of_texts(
             for how, spelling in (("and more", f"{probe.text} 2"), ("in other capitals", probe.text.swapcase())):
                 named = {"$use": probe.type, "$set": {probe.path: spelling}}
                 yield Draft(f"{probe.type} named {probe.text} {how}", named)
+
+
+def _change(sample: Mapping[str, Json], path: str, text: str) -> dict[str, Json]:
+    """Return what `$set` needs for a text at a path; next to a member of nearly the same name, the whole object."""
+    *parents, last = path.split(".")
+    if not near_path(dict(sample), [*parents, last], text):
+        return {path: text}
+    parent: Any = sample
+    for step in parents:
+        parent = parent.get(step, {}) if isinstance(parent, dict) else {}
+    return {".".join(parents): {**parent, last: text}} if parents and isinstance(parent, dict) else {path: text}
 
 
 def _of_consents(connected: Sequence[Destination], source: Source, kind: str) -> Iterator[Draft]:

@@ -141,7 +141,7 @@ CRASHED = [
     (verifies("{dest_transform: {hook: {method: POST}, bad: {error: {$contains: Abort}}}}", "source: both"), CRASH),
     (verifies("{body: {}}"), CRASH),
     (verifies("{body: {data: [{}]}}"), CRASH),
-    (verifies("{body: {data: {$each: {}}}}"), CRASH),
+    (verifies("{body: {data: {$each: {}}}}"), "$each must not be {}: everything matches it"),
     (verifies("{body: {$keys: {$contains: data}}}"), CRASH),
     (verifies("{body: {$not: {$anywhere: zzz}}}"), CRASH),
     (verifies("{user_transform: {error: {$any: [{$absent: true}, {$type: string}]}}}"), CRASH),
@@ -176,7 +176,8 @@ CRASHED = [
 ]
 EMPTY = [
     (sends("{delivered: {$each: {body: {event: A}}}}", "sifted"), "expected at least one that is"),
-    (sends("{delivered: {$each: {}, $length: 0}}", "sifted"), ""),
+    (sends("{delivered: {$each: {}, $length: 0}}", "sifted"), "$each must not be {}: everything matches it"),
+    (sends("{delivered: {$each: {$type: object}, $length: 0}}", "sifted"), ""),
     (sends("{delivered: {}}"), "{} is ambiguous: write [] if nothing may come"),
     (sends("{delivered: {hook: {}}}"), "{} is ambiguous"),
     (sends("{dropped: {}}"), "{} is ambiguous"),

@@ -15,7 +15,10 @@ destinations:
   wh: {type: POSTGRES, config: {}}
 sources: {web: {destinations: [hook]}, both: {destinations: [hook, wh]}}
 """
-FIXTURES = "fixtures: {o: {type: track, event: A, userId: u, properties: {total: 1}}}\n"
+FIXTURES = (
+    "fixtures:\n  o: {type: track, event: A, userId: u, properties: {total: 1}}\n"
+    "  p: {type: track, event: A, context: {traits: {email: a}}, properties: {products: [{price: 1}]}}\n"
+)
 SEND = "source: web, send: {type: track, event: A, userId: u}, expect: {delivered: [{}]}"
 
 
@@ -35,6 +38,25 @@ def event(members: str, expect: str = "delivered: [{}]", source: str = "web") ->
         (f"matrix: {{currency: [EUR, NOK]}}, {SEND}", r"the axis 'currency' is used nowhere.*write \$\(currency\)"),
         (event("propertes: {x: 1}"), r"an event has no member 'propertes'. Did you mean 'properties'\?"),
         ("source: web, send: {$use: o, $set: {propertes.x: 1}}, expect: {delivered: [{}]}", "mean 'properties'"),
+        ("source: web, send: {$use: o, $set: {property.x: 1}}, expect: {delivered: [{}]}", "mean 'properties'"),
+        (
+            "source: web, send: {$use: p, $set: {context.TRAITS.x: 1}}, expect: {delivered: [{}]}",
+            "mean 'context.traits'",
+        ),
+        (
+            "source: web, send: {$use: p, $set: {context.traits.Email: x}}, expect: {delivered: [{}]}",
+            "no 'context.traits.Email'. Did you mean 'context.traits.email'.*set 'context.traits' as a whole",
+        ),
+        (
+            "source: web, send: {$use: p, $set: {properties.products.0.prce: 1}}, expect: {delivered: [{}]}",
+            "mean 'properties.products.0.price'",
+        ),
+        (
+            "matrix: {m: [a, b]}, source: web, send: {$use: p, $set: {context.traits.emial: $(m)}}, "
+            "expect: {delivered: [{}]}",
+            "mean 'context.traits.email'",
+        ),
+        (event("x: 1", "delivered: [{body: {list: {$each: {}}}}]"), "must not be {}: everything matches it"),
         (event("integrations: {Amplitud: false, All: true}"), r"'Amplitud', so this switches nothing. .*'Amplitude'"),
         (event("x: 1", source="both") + ", recorder: {wh: {status: 503}}", "'wh' is a warehouse"),
         (event("x: 1", "delivered: [{body: {$any: [{event: B}, {}]}}]"), "has the alternative {}, which any object"),
@@ -65,6 +87,10 @@ def test_a_column_that_is_only_in_the_name_makes_no_test() -> None:
         event("propertes: {x: 1}", "response: {status: 200}, delivered: [{}]"),
         event("integrations: {Amplitude: false, Something Else: true, All: true, hook: true}"),
         "source: web, send: {$use: o, $set: {traits.x: 1, property: 1}}, expect: {delivered: [{}]}",
+        "source: web, send: {$use: p, $set: {context.traits: {Email: a, email: b}, context.app.name: c}}, "
+        "expect: {delivered: [{}]}",
+        "source: web, send: {$use: p, $set: {properties.product: a, properties.coupon.x: b, context.traits.age: 3}}, "
+        "expect: {delivered: [{}]}",
         event("ids: [1], trait: 1, traits: {}, custom_properties: 1"),
         event("x: 1", "delivered: [{body: {x: {$any: [{$absent: true}, 1]}}}]"),
     ],

@@ -12,7 +12,7 @@ from typing import Any
 
 from svctoolkit import inputs, yamlfile
 from svctoolkit.errors import ConfigError, Problem, did_you_mean
-from svctoolkit.expect.names import near_member
+from svctoolkit.expect.names import near_path
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.common import Common, is_file
 from svctoolkit.yamlfile import Document
@@ -82,9 +82,8 @@ class Fixtures:
                 self._problem([*place, name], f"{name} must be {wanted}")
                 return fixture
         for path, new in (value.get("$set") or {}).items():
-            name = str(path).partition(".")[0]
-            if isinstance(fixture, dict) and name not in fixture and (near := near_member(name)) in fixture:
-                self._problem([*place, "$set", path], f"an event has no member {name!r}. Did you mean {near!r}?")
+            if near := near_path(fixture, str(path).split("."), new):
+                self._problem([*place, "$set", path], _misspelt(str(path), near))
             try:
                 fixture = _with(fixture, str(path).split("."), self.apply(new, (*place, "$set", path)))
             except LookupError as error:
@@ -136,6 +135,16 @@ class Fixtures:
 
     def _problem(self, place: Sequence[str | int], message: str) -> None:
         self._problems.append(self._document.problem(list(place), message))
+
+
+def _misspelt(path: str, near: str) -> str:
+    steps, others = path.split("."), near.split(".")
+    index = next(n for n, (step, other) in enumerate(zip(steps, others, strict=True)) if step != other)
+    if not index:
+        return f"an event has no member {steps[0]!r}. Did you mean {others[0]!r}?"
+    there, here = ".".join(others[: index + 1]), ".".join(steps[: index + 1])
+    parent = ".".join(steps[:index])
+    return f"the fixture has no {here!r}. Did you mean {there!r}? To have both, set {parent!r} as a whole"
 
 
 def load_file(path: Path) -> Json:

@@ -28,8 +28,12 @@ def _differences(operand: Any, actual: Any, comparison: Comparison) -> Iterator[
         yield from comparison.child(step).differences(operand, value)
 
 
+def _problem(operand: Any) -> str:
+    return "" if operand != {} else "must not be {}: everything matches it. Write {$length: {$gte: 1}} for any elements"
+
+
 def _hollow(_operand: Any, actual: Any) -> str:
     return "" if actual else "an empty list or object"
 
 
-matcher = Matcher(_differences, nested=True, about=(list, dict), hollow=_hollow)
+matcher = Matcher(_differences, _problem, nested=True, about=(list, dict), hollow=_hollow)
