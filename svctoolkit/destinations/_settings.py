@@ -167,6 +167,15 @@ def _optional_strings(kind: type[msgspec.Struct]) -> frozenset[str]:
     return frozenset(name for name, field in fields if set(get_args(hints[field])) in optional)
 
 
+@functools.cache
+def without_text(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the names in configurations of the variables that cannot be a text: numbers, lists, objects."""
+    hints = get_type_hints(kind)
+    fields = zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True)
+    texts = {str, Secret, Any}
+    return frozenset(name for name, field in fields if texts.isdisjoint(get_args(hints[field]) or (hints[field],)))
+
+
 def _convert(values: Mapping[str, Json], kind: type[S]) -> S:
     return msgspec.convert(values, kind, strict=False, dec_hook=_decode)
 

@@ -22,6 +22,7 @@ import msgspec
 from svctoolkit.destinations import CATALOGUE
 from svctoolkit.destinations._definition import Definition
 from svctoolkit.destinations._own import definition, secret_fields
+from svctoolkit.destinations._settings import without_text
 from svctoolkit.destinations._variable import Variable
 from svctoolkit.errors import InvalidConfig, Problem, UnknownName, Unsupported, did_you_mean
 from svctoolkit.events import EVENT_TYPES
@@ -202,22 +203,38 @@ def device_variables(type: str, config: Mapping[str, Json]) -> list[str]:
 
 
 def with_choices(type: str, config: Mapping[str, Json]) -> Mapping[str, Json]:
-    """Return `config` with the default, or the first option, in place of `env.NAME` where one of several texts is due.
+    """Return `config` with values that fit in place of those that are not known here.
 
-    RudderStack's server fills it in with a variable of its own.
+    One of several texts, true or false, or a list gets its default, or the first option. Values are not known if they
+    are `env.NAME`, which RudderStack's server fills in with a variable of its own, or a variable that is not set.
     """
+    unknown = [key for key, value in config.items() if _is_unknown(value)]
+    if not unknown:
+        return config
     stored = _decode(type)
     variables = stored.variables if stored else {}
-    filled = {
-        key: variable.default or variable.options[0]
-        for key, value in config.items()
-        if isinstance(value, str)
-        and value.startswith("env.")
-        and (variable := variables.get(key)) is not None
-        and variable.kind == "choice"
-        and variable.options
-    }
-    return {**config, **filled} if filled else config
+    filled = {key: _fitting(variables[key]) for key in unknown if key in variables}
+    # null is not set: the default of a number
+    kept = {key: None for key in unknown if type in CATALOGUE and key in without_text(CATALOGUE[type].settings)}
+    return {**config, **kept, **{key: value for key, value in filled.items() if value is not None}}
+
+
+def _is_unknown(value: Json) -> bool:
+    """Whether a value is a variable of RudderStack's server, or nothing but a variable that is not set."""
+    if isinstance(value, str):
+        return value.startswith("env.")
+    return isinstance(value, Secret) and value.reveal() in value.unset.values()
+
+
+def _fitting(variable: Variable) -> Json:
+    """Return a value that a variable may have; None for those that may have any text."""
+    if variable.kind == "choice" and variable.options:
+        return variable.default or variable.options[0]
+    if variable.kind == "boolean":
+        return variable.default is True
+    if variable.type == "array":
+        return []
+    return None
 
 
 @cache

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 
 import pytest
 
 from svctoolkit import replay
+from svctoolkit.cli import main
 from svctoolkit.errors import InvalidWorkspace, UnknownName, UnsetVariables, WorkspaceNotes
 from svctoolkit.pipeline import Pipeline
 from svctoolkit.secrets import Secret
@@ -141,3 +143,44 @@ def test_a_plan_of_a_workspace_names_its_files_of_variables(tmp_path: Path) -> N
     (tmp_path / "workspace.yaml").write_text(text.replace(", variables: [dev.vars.yaml]", ""))
     with pytest.raises(InvalidWorkspace, match=r"undefined variable 'NAME'"):
         loaded(tmp_path / "workspace.yaml", {})
+
+
+UNSET = """
+id: {0}
+display_name: Unset
+type: {0}
+enabled: true
+definition_version: 1
+config:
+"""
+CHOICES = {
+    "braze": ("data_center", "rest_api_key", "support_dedup"),
+    "http": ("api_url", "auth", "method", "format", "max_batch_size", "is_batching_enabled"),
+    "intercom": ("api_key", "api_server", "api_version", "send_anonymous_id"),
+    "ga4": ("api_secret", "client_type", "measurement_id", "debug_mode"),
+    "posthog": ("api_key", "endpoint", "use_v2_group"),
+}
+
+
+@pytest.mark.parametrize("type_", CHOICES)
+@pytest.mark.parametrize("token", ['"{{ .A_VALUE }}"', "{{ .A_VALUE }}"])
+def test_no_setting_needs_a_value_to_run(
+    type_: str, token: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one of several texts, a number, or true or false: the default takes its place."""
+    monkeypatch.delenv("RUDDER_A_VALUE", raising=False)
+    keys = "".join(f"  {key}: {token}\n" for key in CHOICES[type_])
+    link = f"connections:\n- id: c\n  source: '#event-stream-source:till'\n  destination: '#destination:{type_}'"
+    files = {
+        "till.yaml": resource("event-stream-source", "id: till\nname: Till\ntype: javascript"),
+        "unset.yaml": resource("destination", UNSET.format(type_) + keys),
+        "links.yaml": resource("event-stream-connections", link),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "events.ndjson").write_text(json.dumps({**SOLD, "messageId": "m", "anonymousId": "a"}))
+
+    assert main(["check", str(tmp_path)]) == 0
+    assert "invalid settings" not in capsys.readouterr().out
+    assert main(["replay", str(tmp_path / "events.ndjson"), "--workspace", str(tmp_path)]) == 0
+    assert "1 event, 1 destination: 1 delivered" in capsys.readouterr().out
