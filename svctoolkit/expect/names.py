@@ -42,6 +42,7 @@ _CONTEXT = (
     *("timezone", "userAgent", "userAgentData", "groupId", "externalId", "consentManagement", "sessionId"),
     *("sessionStart", "location", "integrations"),
 )
+_CONSENT = ("allowedConsentIds", "deniedConsentIds", "provider", "resolutionStrategy")
 
 
 def one_edit(name: str, other: str) -> bool:
@@ -129,6 +130,11 @@ def _near_step(parents: Sequence[str], step: str, siblings: Iterable[str], is_ob
     return near_context(step) if [*parents] == ["context"] else near_name(step, siblings)
 
 
+def near_consent(name: str) -> str:
+    """Return the member of `context.consentManagement` that `name` is a typo of, or an empty string."""
+    return "" if name in _CONSENT else next((other for other in _CONSENT if is_typo(name, other)), "")
+
+
 def unknown_member(name: str, type: str) -> str:
     """Return why a member belongs to no event of this type, or an empty string.
 
@@ -145,4 +151,6 @@ _TYPES = ("track", "identify", "page", "screen", "group", "alias")
 
 def is_typo(name: str, other: str) -> bool:
     """Return whether `name` is another spelling of `other`: other capitals, or one letter."""
-    return name != other and len(other) > 3 and one_edit(name.lower(), other.lower())
+    if name == other:
+        return False
+    return name.lower() == other.lower() or (len(other) > 3 and one_edit(name.lower(), other.lower()))

@@ -16,6 +16,7 @@ from svctoolkit.results.texts import open_texts
 
 _MOST = 20_000  # leaves of a payload
 _NESTED = (dict, list)
+_EMPTY: tuple[Json, ...] = (None, "", [], {})
 _EVENT_NAMES = frozenset(("event", "event_name", "eventName", "event_type", "eventType", "type"))
 _FEW = 20  # events of a request whose names count
 _OPENING = frozenset("{[ \t\r\n")  # how a text that is JSON can begin
@@ -190,14 +191,14 @@ def _event_names(value: Json, depth: int = 4) -> Iterator[str]:
 
 
 def has_value(arrival: Arrival, steps: str) -> bool:
-    """Return whether a value at these steps is neither null nor an empty text, and so in each element of a list.
+    """Return whether a value at these steps is neither null nor empty (a text, list or object), and so in each element.
 
     Only lists that the steps name: `items.id` is about each item, `id` is not.
     """
     scalar = arrival.scalar(steps)
     if scalar:
         return not is_nothing(scalar)
-    if not any(value not in (None, "") for _, value in values_at(arrival, steps)):
+    if not any(value not in _EMPTY for _, value in values_at(arrival, steps)):
         return False
     names = steps.split(".")
     return len(names) < 2 or all(_each_has(payload, (), names) for payload in arrival.opened)
@@ -219,5 +220,5 @@ def _has(value: Json, names: Sequence[str]) -> bool:
     if isinstance(value, list):
         return all(_has(element, names) for element in value)
     if not names:
-        return value is not None and value != ""
+        return value not in _EMPTY
     return isinstance(value, Mapping) and _has(value.get(names[0]), names[1:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.simulations.tables.rows import Alias, TableType
 
@@ -21,6 +22,8 @@ def given_problems(tables: Mapping[str, TableType], state: Mapping[str, Json]) -
     """Yield what is wrong with rows by table, and with the declarations next to them."""
     for name, rows in state.items():
         if name not in tables:
+            if name not in _LISTS and (near := did_you_mean(name, (*tables, *_LISTS))):
+                yield (name,), f"unknown table {name!r}: {', '.join(tables)}.{near}"
             yield from account_problems({name: rows})
         elif not isinstance(rows, list):
             yield (name,), "must be a list of rows"
@@ -50,6 +53,11 @@ def _row_problems(table: TableType, row: Json) -> Iterator[tuple[tuple[str, ...]
         if ids is not None and not isinstance(ids, Mapping):
             yield (member,), "must be an object, such as {id: ada}"
         elif ids:
+            for id in [id for id in ids if id not in table.id_members and did_you_mean(id, table.id_members)]:
+                yield (
+                    (member, id),
+                    f"unknown id {id!r}: {', '.join(table.id_members)}.{did_you_mean(id, table.id_members)}",
+                )
             for alias in [id for id in table.ids if isinstance(id, Alias)]:
                 listed = ids.get(alias.member) or []
                 if not isinstance(listed, list) or not all(isinstance(item, Mapping) for item in listed):

@@ -99,7 +99,11 @@ def _generic(entry: Mapping[str, Any]) -> _Places:
     rows = consents if isinstance(consents, list) else []
     if "consents" not in entry or (consents is not None and not isinstance(consents, list)):
         yield (("consents",) if "consents" in entry else ()), "'consents' must be a list of {consent: ...}"
+    if consents == []:
+        yield ("consents",), "has no consent, so this never applies: add {consent: ID}"
     for index, row in enumerate(rows):
+        if isinstance(row, Mapping) and (id := row.get("consent")) is not None and (not id or id != str(id).strip()):
+            yield ("consents", index, "consent"), f"no consent has the id {id!r}, so it never applies"
         if not isinstance(row, Mapping) or "consent" not in row:
             has = f": it has {', '.join(map(str, row))}" if isinstance(row, Mapping) else ""
             yield ("consents", index), f"must be {{consent: ID}}, or it never applies{has}"

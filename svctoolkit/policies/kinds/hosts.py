@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -12,12 +13,16 @@ from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
 from svctoolkit.policies.arrivals import Arrival, Sent, endpoint_of, host_of
 
+_HOST = re.compile(r"[\w.:*-]+")
+
 
 def make(options: Json) -> ScreenedCheck:
     """Return the check. `*` in a host stands for any characters. Raises `ConfigError` for an address or any host."""
     if address := next((host for host in options if "/" in host), None):
         raise ConfigError(f"{address!r} is not a host. Write {urlsplit(address).hostname or address.split('/')[0]!r}")
-    if anything := next((host for host in options if not host.strip("*?.")), None):
+    if wrong := next((host for host in options if not _HOST.fullmatch(host)), None):
+        raise ConfigError(f"{wrong!r} is not a host: only `*` stands for other characters")
+    if anything := next((host for host in options if "*" in host and len(host.strip("*.")) < 2), None):
         raise ConfigError(f"{anything!r} allows every host, so the policy always holds. Write hosts: api.example.com")
     allowed = [host.lower() for host in options]
 

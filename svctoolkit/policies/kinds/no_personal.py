@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from svctoolkit import personal
+from svctoolkit.errors import ConfigError
 from svctoolkit.json_types import Json
 from svctoolkit.policies._contract import Finding, PolicyKind, ScreenedCheck
 from svctoolkit.policies.arrivals import Arrival, Sent
@@ -27,6 +28,8 @@ _FORMS: Final = frozenset({"email", "phone", "card"})  # the kinds of which ever
 def make(options: Json) -> ScreenedCheck:
     """Return the check. `kinds` default to e-mail addresses, telephone and card numbers."""
     destinations, kinds = options.get("destinations"), options.get("kinds", ["email", "phone", "card"])
+    if anything := next((place for place in options.get("except", []) if not place.strip("*. ")), None):
+        raise ConfigError(f"{anything!r} excepts every place, so the policy always holds. Name the places")
     excepted, have_forms = options.get("except", []), _FORMS.issuperset(kinds)
 
     def is_about(key: str) -> bool:

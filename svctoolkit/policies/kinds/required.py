@@ -25,6 +25,8 @@ def make(options: Json) -> ScreenedCheck:
             "'track' is a type of events that have names. Name the event, such as 'Order Completed', or leave out "
             "`event` for events of all names and types"
         )
+    if name is not None and not name.strip("*"):
+        raise ConfigError(f"{name!r} is not a name. Leave out `event` for events of all names and types")
     at = {key: [*map(without_indexes, places)] for key, places in options["at"].items()}
 
     is_type = name in EVENT_TYPES
@@ -65,7 +67,8 @@ def make(options: Json) -> ScreenedCheck:
         where = ", ".join(at)
         if reached == Reach.VALUES:
             return
-        if name is not None and name not in whole.names and (near := did_you_mean(name, whole.names)):
+        names = (*whole.names, *EVENT_TYPES)
+        if name is not None and name not in names and (near := did_you_mean(name, names)):
             text = f"cannot be checked: none of the events is called {name!r}.{near}"
             yield Finding(next(iter(at)), "", text, option=("event",))
         else:

@@ -23,6 +23,8 @@ Predicate: TypeAlias = Callable[[Test], bool]
 
 _SCENARIOS = re.compile(rb"^[\"']?scenarios[\"']?:", re.M)
 _SHARED = re.compile(rb"^[\"']?(vars|fixtures|recorder|never|always|losses|policies)[\"']?:", re.M)
+#: Ends of names of files that may be meant as suites; editors append `.txt`.
+_SUITE_LIKE = (".yaml", ".yml", ".suite", ".suite.json", ".suite.txt", ".suite.yaml.txt", ".suite.yml.txt")
 _MOST_BYTES = 1_000_000  # of a file that may be a suite: repositories have large YAML files of other tools
 
 
@@ -65,7 +67,7 @@ def overlooked(paths: Iterable[Path]) -> Iterator[str]:
             folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _SKIPPED)
             for name in sorted(files):
                 path = Path(here, name)
-                if name.lower().endswith((".yaml", ".yml")) and (why := _overlooked(path)):
+                if name.lower().endswith(_SUITE_LIKE) and (why := _overlooked(path)):
                     yield f"{display_name(path)}: {why}"
 
 

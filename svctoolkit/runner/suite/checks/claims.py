@@ -217,6 +217,8 @@ def invariant_problems(written: Mapping[str, Json], destinations: Collection[str
             yield place, "this matches everything or nothing: write a value, {$regex: ...}, or {key: name}"
         elif isinstance(operand, Mapping) and operand.keys() == {"key"} and (wrong := _key_problem(operand["key"])):
             yield (*place, "key"), wrong
+        elif isinstance(operand, Mapping) and (near := [name for name in operand if name in _NEAR_KEY]):
+            yield (*place, near[0]), "the name of a member is searched with {key: NAME}, one in each line"
         yield from within(place, problems(operand))
     for stage, operand in written.get("always", {}).items():
         if operand in ({}, [], {"$absent": False}, {"$type": "object"}):  # it only applies to existing values
@@ -226,6 +228,9 @@ def invariant_problems(written: Mapping[str, Json], destinations: Collection[str
             yield from within(("always", stage), _members(stage, operand, destinations))
 
 
+_NEAR_KEY = ("keys", "Key", "Keys", "KEY")
+
+
 def _key_problem(key: Json) -> str:
     """Return why a key of `never` cannot be the name of a member, or an empty string."""
     if not isinstance(key, str) or not key:
@@ -233,6 +238,8 @@ def _key_problem(key: Json) -> str:
     if "." in key.strip(".") and "$(" not in key:
         last = key.rpartition(".")[2]
         return f"{key!r} is a path, and members have one name: write {{key: {last}}}, which forbids it everywhere"
+    if any(mark in key for mark in "*[]"):
+        return f"{key!r} is a pattern, and the name of a member is exact: write one {{key: ...}} for each name"
     return ""
 
 

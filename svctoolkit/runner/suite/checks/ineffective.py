@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from svctoolkit.destinations import definitions
 from svctoolkit.errors import Problem
-from svctoolkit.expect.names import is_typo, near_context, near_member, near_object, unknown_member
+from svctoolkit.expect.names import is_typo, near_consent, near_context, near_member, near_object, unknown_member
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.model import Place, Places, Scenario, Step, Suite, as_list, within
 from svctoolkit.runner.suite.variables import references
@@ -113,6 +113,14 @@ def _event_typos(event: Mapping[str, Json], scenario: Scenario) -> Places:
     for name in context if isinstance(context, Mapping) else ():
         if isinstance(context, Mapping) and (near := near_context(name)) and near not in context:
             yield ("context", name), f"the context has no member {name!r}. Did you mean {near!r}?"
+    consent = context.get("consentManagement") if isinstance(context, Mapping) else None
+    consents = consent if isinstance(consent, Mapping) else {}
+    for name in consents:
+        if (near := near_consent(name)) and near not in consents:
+            text = (
+                f"consents have no member {name!r}, so it keeps the event from no destination. Did you mean {near!r}?"
+            )
+            yield ("context", "consentManagement", name), text
     integrations = event.get("integrations")
     for name in integrations if isinstance(integrations, Mapping) else ():
         known = _integrations(scenario)

@@ -101,9 +101,9 @@ def _warehouses(expected: Json, workspace: Workspace, reached: Collection[str]) 
 
 
 def idle_suite_settings(suite: Suite) -> Iterator[Problem]:
-    """Yield what a suite sets for all of its scenarios and what can apply to none: states, `lost`, `violations`."""
+    """Yield what a suite sets for all of its scenarios and what can apply to none: states, rules, `lost`..."""
     data, workspace = suite.document.data, suite.workspace
-    watched = [key for key in ("given", "lost", "violations") if data.get(key)]
+    watched = [key for key in ("given", "lost", "violations", "always") if data.get(key)]
     if not watched or not suite.scenarios:
         return
     reached, planned = set[str](), False
@@ -128,6 +128,10 @@ def _idle(data: Mapping[str, Json], workspace: Workspace, reached: set[str], *, 
     for key in data.get("given") or ():
         if key in workspace.destinations and key not in reached:
             yield ("given", key), f"no scenario of this suite sends to {key!r}: remove it"
+    for stage, operand in (data.get("always") or {}).items():
+        if is_by_destination(operand, workspace.destinations):
+            for key in [key for key in operand if key not in reached]:
+                yield ("always", stage, key), f"no scenario of this suite sends to {key!r}: remove it"
     if data.get("lost") == "forbid" and not reached & simulated_destinations(workspace).keys():
         text = "no scenario of this suite sends to a simulated destination, so nothing can be lost: "
         yield ("lost",), f"{text}set `simulate: simulated` at a destination, use --simulate, or remove it"

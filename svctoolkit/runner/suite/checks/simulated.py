@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from svctoolkit import simulations
 from svctoolkit.errors import did_you_mean
-from svctoolkit.expect.compare import is_matchers
+from svctoolkit.expect.compare import is_matchers, json_line
 from svctoolkit.json_types import Json
 from svctoolkit.runner.suite.model import Place, Places, within
 from svctoolkit.runner.suite.results import is_by_destination
@@ -89,6 +89,11 @@ def _ids(destination: Destination, wanted: Iterable[Json]) -> Places:
             near = did_you_mean(str(name), kinds)
             has = f"it has {', '.join(kinds)}" if kinds else "it holds no profiles with ids"
             yield (index, name), f"a profile of {destination.type} has no id {name!r}: {has}.{near}"
+        for name in [name for name in kinds if ids.get(name, "is") in (None, "", [], {})]:
+            yield (
+                (index, name),
+                f"no profile ever has {json_line(ids[name])} as an id: write the id that must be missing",
+            )
 
 
 def given_problems(workspace: Workspace, given: Mapping[str, Json]) -> Places:
