@@ -206,7 +206,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         suites = config.stash[state.SUITES]
         for line in config.stash[state.IDLE].lines(suites):
             terminalreporter.write_line(line)
-    for line in _changes(config):
+    for line in (*_unknown_members(config), *_overlooked(config), *_changes(config)):
         terminalreporter.write_line(line)
     for path, what in config.stash[state.SNAPSHOTS].new_files.items() if state.SNAPSHOTS in config.stash else ():
         note = f" ({what})" if what else ""
@@ -215,20 +215,36 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         name = os.path.relpath(path, config.rootpath)
         terminalreporter.write_line(f"{name}: no scenario uses this snapshot; delete it if it is old")
     properties = [each for report in terminalreporter.getreports("failed") for each in report.user_properties]
-    # One for each cause: GitHub shows ten of a step. Behind the place, the texts of one cause are equal.
-    by_cause = {
-        str(text).partition("title=")[2].partition("::")[2]: text
-        for name, text in properties[::-1]
-        if name == ANNOTATION
-    }
-    for text in reversed(by_cause.values()):
-        terminalreporter.write(text)
+    if commands := [value for name, value in properties if name == ANNOTATION]:
+        from svctoolkit.runner import merged_commands
+
+        for text in merged_commands(commands):  # one for each cause: GitHub shows ten of a step
+            terminalreporter.write(text)
     if state.COVERAGE in config.stash:
         from svctoolkit.runner import coverage_lines
 
         terminalreporter.section("suites")
         for line in coverage_lines(_coverage_counts(config).coverage()):
             terminalreporter.write_line(line)
+
+
+def _unknown_members(config: pytest.Config) -> Iterator[str]:
+    """Yield a line for each member of an event in a suite that belongs to no event of its type, as `run` does."""
+    if state.SUITES in config.stash and state.RAN in config.stash:
+        from svctoolkit.runner import unknown_members
+
+        yield from unknown_members(config.stash[state.SUITES])
+
+
+def _overlooked(config: pytest.Config) -> Iterator[str]:
+    """Yield the files next to the suites of this session that have scenarios, but not the name of a suite."""
+    folders = dict.fromkeys(suite.path.parent for suite in config.stash.get(state.SUITES, []))
+    if folders:
+        from svctoolkit.runner import overlooked
+
+        for path in dict.fromkeys(path for folder in folders for path in overlooked([folder])):
+            name = os.path.relpath(path, config.rootpath)
+            yield f"{name}: has scenarios, but is not run: the name of a suite must end with .suite.yaml"
 
 
 def _changes(config: pytest.Config) -> Iterator[str]:

@@ -97,7 +97,7 @@ class ScenarioItem(pytest.Item):
         judged = runner.judge(outcome)
         self.config.stash.setdefault(state.RAN, {})[self.scenario.name] = judged.ok, self.scenario, read
         if judged.deviates and os.environ.get("GITHUB_ACTIONS") == "true" and judged.steps:
-            self.user_properties.append((ANNOTATION, runner.github_commands(judged)))
+            self.user_properties.append((ANNOTATION, runner.caused_command(judged)))
         if judged.status == "error":
             raise ToolkitError(judged.reason)
         if judged.status == "xfailed":

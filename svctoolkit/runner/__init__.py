@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from svctoolkit.runner.coverage.collector import CheckedLines, Collector, Coverage, coverage_lines
     from svctoolkit.runner.planes.fates import run_results, violation_records
     from svctoolkit.runner.planes.remote import remote_planes
-    from svctoolkit.runner.report.annotations import github_commands
+    from svctoolkit.runner.report.annotations import caused_command, github_commands, merged_commands
     from svctoolkit.runner.report.text import explanation, first_wrong_stage
     from svctoolkit.runner.suite.editor.schema import editor_schema
 
@@ -51,7 +51,9 @@ _HOME = {
     "first_wrong_stage": "report.text",
     "editor_schema": "suite.editor.schema",
     "explanation": "report.text",
+    "caused_command": "report.annotations",
     "github_commands": "report.annotations",
+    "merged_commands": "report.annotations",
     "remote_planes": "planes.remote",
     "coverage_lines": "coverage.collector",
 }
@@ -79,6 +81,7 @@ __all__ = [
     "StepOutcome",
     "Suite",
     "attempt",
+    "caused_command",
     "causes",
     "collect",
     "coverage_lines",
@@ -92,6 +95,7 @@ __all__ = [
     "judge",
     "load",
     "loads",
+    "merged_commands",
     "open_planes",
     "outcomes",
     "overlooked",

@@ -252,3 +252,26 @@ def test_a_raw_request_may_reach_any_destination() -> None:
     scenario = f"scenarios:\n  - {{name: a, {request}, expect: {{status: 200, lost: []}}}}\n"
 
     runner.loads(f"lost: forbid\n{scenario}", Workspace.loads(WORKSPACE))
+
+
+def test_a_repeat_that_is_dropped_lacks_no_required_value() -> None:
+    """It does not arrive, so that a policy about what arrives holds."""
+    policies = "policies: [{required: {event: Order, at: {hook: [properties.a]}}}]\n"
+    workspace = Workspace.loads(
+        "destinations: {hook: {type: WEBHOOK, config: {webhookUrl: https://hook.example/in}}}\n"
+        f"sources: {{web: {{destinations: [hook]}}}}\n{policies}"
+    )
+    event = "type: track, event: Order, userId: u, messageId: m, properties"
+    repeated = "{delivered: [], dropped: [{reason: {$contains: same messageId}}]}"
+
+    def ok(wait: str, expect: str) -> bool:
+        steps = (
+            f"{{send: {{{event}: {{a: 1}}}}, expect: {{delivered: [{{}}]}}}}",
+            f"{{wait: {wait}, send: {{{event}: {{b: 1}}}}, expect: {expect}}}",
+        )
+        suite = runner.loads(f"scenarios: [{{name: a, source: web, steps: [{', '.join(steps)}]}}]\n", workspace)
+        with runner.open_planes(limit=60) as planes:
+            return runner.attempt(suite.scenarios[0], planes).ok
+
+    assert ok("10m", repeated)
+    assert not ok("2h", "{delivered: [{}]}")  # it arrives without the value

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from svctoolkit.displayed import printable
 from svctoolkit.runner.attempts.outcome import Outcome
-from svctoolkit.runner.report.groups import Group
+from svctoolkit.runner.report.groups import Group, group_by_cause
 from svctoolkit.runner.report.route import root_causes
 from svctoolkit.runner.report.text import MOST, explanation, help_commands, reasons
 
+_TITLE = re.compile(r"title=[^:]*::")
 _CODE = re.compile(r"\(([^()\s]+\.(?:js|ts|mjs|py)):(\d+)(?::(\d+))?\)")  # `(transformations/clean.js:8:29)`
 
 
@@ -39,6 +41,22 @@ def group_command(group: Group) -> str:
     line, column = first.scenario.suite.document.position(first.scenario.place)
     file, line, column = at or (_in_repository(Path(first.scenario.suite.name)), line, column)
     return _command(first, title, [group.cause, *group.lines()], file, line, column)
+
+
+def caused_command(outcome: Outcome) -> tuple[str, str]:
+    """Return the cause of one failed scenario, which may be empty, and its workflow command: for `merged_commands`."""
+    (group,) = group_by_cause([outcome])
+    return group.cause, group_command(group)
+
+
+def merged_commands(commands: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield one workflow command for each cause: that of its first scenario, with how many it fails in the title."""
+    by_cause: dict[str, list[str]] = {}
+    for cause, command in commands:
+        by_cause.setdefault(cause or command, []).append(command)
+    for cause, of in sorted(by_cause.items(), key=lambda item: -len(item[1])):
+        title = f"title={_property(f'{cause}: fails {len(of)} scenarios')}::"
+        yield of[0] if len(of) == 1 else _TITLE.sub(lambda _, title=title: title, of[0], count=1)
 
 
 def _command(outcome: Outcome, title: str, texts: list[str], file: str, line: int, column: int) -> str:
