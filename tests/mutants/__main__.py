@@ -20,7 +20,7 @@ from tests.mutants.changes import Change, changes
 
 ROOT = Path(__file__).parents[2]
 #: the parts of the repository that the tests need
-NEEDED = ("svctoolkit", "tests", "suites", "notebooks", "pyproject.toml", "README.md", "LICENSE", ".github")
+NEEDED = ("svctoolkit", "tests", "suites", "notebooks", "findings", "pyproject.toml", "README.md", "LICENSE", ".github")
 #: folder or module of the package -> its tests; the longest match counts
 ABOUT = {
     "": ["tests"],
