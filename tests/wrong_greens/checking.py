@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from svctoolkit.cli import main
@@ -17,14 +18,19 @@ from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.effects import Sent, outcomes
 from svctoolkit.mutation.judge import Judge
 from svctoolkit.mutation.project import Project
-from svctoolkit.replay import compare, replay
+from svctoolkit.policies import Policies
+from svctoolkit.replay import Comparison, Conditions, compare, replay
+from svctoolkit.replay.edits import policy_edits
 from svctoolkit.runner import Planes, Scenario, collect
 from svctoolkit.runner import outcomes as run_scenarios
 from svctoolkit.workspace import Workspace
 from tests.wrong_greens import corpus
+from tests.wrong_greens.projects import POLICIES
 
 #: Kinds of groups of a comparison that are differences.
 _SAME = {"accepted", "failed", "filtered", "dropped", "unmapped"}
+#: What fails a team's build, as conditions of `replay --before`.
+GATE = "changed>0 or new_failures>0 or lost>0 or personal>0"
 #: Broken pipelines with which a silent change of a suite is tried.
 _MOST_TRIALS = 12
 
@@ -49,6 +55,7 @@ class Example:
     notes: int
     _before: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
     _noticed: dict[str, bool] = field(default_factory=dict)
+    _comparisons: dict[str, list[Comparison]] = field(default_factory=dict)
 
     @classmethod
     def load(cls, name: str, folder: Path, recorded: list[dict[str, Any]], events: list[dict[str, Any]]) -> Example:
@@ -97,24 +104,42 @@ class Example:
             return outcomes(workspace, key, sent)
 
     def is_noticed_by_replay(self, changed: Workspace) -> str:
-        """Return what a replay of recorded events before and after the change reports."""
+        """Return what a replay of recorded events before and after the change reports: a failed gate, or a line."""
+        line = ""
         for source in self.workspace.sources:
             try:
                 with _quiet():
                     after = compare(self.recorded, self.workspace, changed, rows=False, progress=False, source=source)
             except ToolkitError as error:
-                return f"replay: {type(error).__name__}"
+                return f"replay, exit code: {type(error).__name__}"
+            if after.breaches(GATE):
+                return "replay, exit code"
             kinds = {group.kind for group in after.groups} - _SAME
-            if kinds:
-                return f"replay: {sorted(kinds)[0]}"
-        return ""
+            line = line or (f"replay, a line: {sorted(kinds)[0]}" if kinds else "")
+        return line
 
-    def breaches(self, workspace: Workspace) -> set[tuple[str, str]]:
+    def comparisons(self, change: Change) -> list[Comparison]:
+        """Return the replays of the recorded events, of each source, before and after a change."""
+        if change.id not in self._comparisons:
+            changed = change.alteration.apply(self.workspace)
+            with _quiet():
+                self._comparisons[change.id] = [
+                    compare(self.recorded, self.workspace, changed, rows=False, progress=False, source=source)
+                    for source in self.workspace.sources
+                ]
+        return self._comparisons[change.id]
+
+    def broken(self, policies: Policies, events: list[dict[str, Any]] | None = None) -> set[tuple[str, str]]:
+        """Return the policies that events break (those of the corpus by default), with the destinations."""
+        workspace = replace(self.workspace, policies=list(policies.items))
+        return self.breaches(workspace, events or self.corpus)
+
+    def breaches(self, workspace: Workspace, events: list[dict[str, Any]] | None = None) -> set[tuple[str, str]]:
         """Return the policies that the corpus breaks, with the destinations."""
         found = set()
         for source in workspace.sources:
             with _quiet():
-                result = replay(self.corpus, workspace, rows=False, progress=False, source=source)
+                result = replay(events or self.corpus, workspace, rows=False, progress=False, source=source)
             found |= {(group.before, group.destination) for group in result.groups if group.kind == "breach"}
         return found
 
@@ -128,6 +153,42 @@ def judge_change(example: Example, change: Change) -> Verdict:
     if example.is_noticed_by_suites(change):
         return Verdict("run", effect)
     return Verdict(example.is_noticed_by_replay(changed), effect)
+
+
+def judge_policies(example: Example, text: str) -> Verdict:
+    """Judge an edit of the file for `replay --policies`."""
+    try:
+        before, after = _policies(POLICIES[example.name]), _policies(text)
+        if example.broken(before) == example.broken(after):
+            return Verdict("", "")
+    except ToolkitError as error:
+        return Verdict(f"replay, exit code: {type(error).__name__}", "the verdict of the policies")
+    effect = "breaches of policies"
+    recorded = example.recorded
+    if example.broken(after, recorded) - example.broken(before, recorded):
+        return Verdict("replay, exit code", effect)
+    edits = policy_edits(before.items, after.items)
+    return Verdict("replay, a line: edited policies" if edits else "", effect)
+
+
+def _policies(text: str) -> Policies:
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "policies.yaml")
+        file.write_text(text, encoding="utf-8")
+        return Policies.load(file)
+
+
+def judge_condition(example: Example, text: str) -> Verdict:
+    """Judge other text for `--fail-on`: the gate decides about comparisons with some broken pipelines."""
+    try:
+        Conditions(text, compares=True)
+    except ToolkitError as error:
+        return Verdict(f"replay, exit code: {type(error).__name__}", "the verdict of the gate")
+    for change in _spread(example.project.changes, _MOST_TRIALS):
+        for result in example.comparisons(change):
+            if bool(result.breaches(text)) != bool(result.breaches(GATE)):
+                return Verdict("", f"the verdict of the gate about {change}")
+    return Verdict("", "")
 
 
 def judge_files(example: Example, edits: Mapping[Path, str | None]) -> Verdict:
@@ -181,16 +242,22 @@ def _lost_breach(example: Example, workspace: Workspace) -> str:
 
 def _lost_verdict(example: Example, scenarios: Sequence[Scenario]) -> str:
     """Return a broken pipeline that the scenarios noticed before the edit, and do not notice any more."""
-    now = {scenario.name: scenario for scenario in scenarios}
-    same = {s.name for s in example.baseline.passing if s.name in now and _content(now[s.name]) == _content(s)}
+    now = {_name(scenario): scenario for scenario in scenarios}
+    passing = example.baseline.passing
+    same = {s.name for s in passing if _name(s) in now and _content(now[_name(s)]) == _content(s)}
     trials = [c for c in example.project.changes if any(s.name not in same for s in example.baseline.dependents(c))]
     for change in _spread(trials, _MOST_TRIALS):
         if not example.is_noticed_by_suites(change):
             continue
-        dependents = [now[s.name] for s in example.baseline.dependents(change) if s.name in now]
+        dependents = [now[_name(s)] for s in example.baseline.dependents(change) if _name(s) in now]
         if Judge(list(now.values())).judge(change, dependents).status != "noticed":
             return f"{change} is not noticed any more"
     return ""
+
+
+def _name(scenario: Scenario) -> str:
+    """Return the name of a scenario, which is the same with the other ending of its file."""
+    return scenario.name.replace(".suite.yml::", ".suite.yaml::")
 
 
 def _content(scenario: Scenario) -> str:

@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from svctoolkit.mutation.change import Change
-from tests.wrong_greens.checking import Example, Verdict, judge_change, judge_files
+from tests.wrong_greens.checking import (
+    GATE,
+    Example,
+    Verdict,
+    judge_change,
+    judge_condition,
+    judge_files,
+    judge_policies,
+)
+from tests.wrong_greens.projects import POLICIES
 
 _WORD = re.compile(r"[A-Za-z_$][A-Za-z0-9_]{3,}")
 _NUMBER = re.compile(r"(?<![\w.-])\d+(?:\.\d+)?(?![\w.-])")
@@ -22,17 +31,23 @@ _CHANGES = 0.6
 
 
 class Mistake(NamedTuple):
-    """One mistake: `change` of `mutate`, or edited `files`. `text` says what it is."""
+    """One mistake: a `change` of `mutate`, edited `files`, or other `policies` or `conditions`; `text` names it."""
 
     example: Example
     kind: str
     text: str
     change: Change | None = None
     files: tuple[tuple[Path, str | None], ...] = ()
+    policies: str = ""
+    conditions: str = ""
 
     def judge(self) -> Verdict:
         if self.change is not None:
             return judge_change(self.example, self.change)
+        if self.policies:
+            return judge_policies(self.example, self.policies)
+        if self.conditions:
+            return judge_condition(self.example, self.conditions)
         return judge_files(self.example, dict(self.files))
 
     def __str__(self) -> str:
@@ -40,18 +55,20 @@ class Mistake(NamedTuple):
 
 
 def mistakes(examples: Sequence[Example], count: int, seed: int) -> Iterator[Mistake]:
-    """Yield `count` different mistakes."""
+    """Yield `count` different mistakes, of all kinds in turn."""
     generator = random.Random(seed)
     changes = [(example, change) for example in examples for change in example.project.changes]
     picked = generator.sample(changes, k=min(len(changes), int(count * _CHANGES)))
-    yield from (Mistake(example, change.kind, str(change), change=change) for example, change in picked)
-    seen: set[tuple[tuple[Path, str | None], ...]] = set()
-    while len(seen) < count - len(picked):
-        example = generator.choice(examples)
-        slip = _slip(example, generator)
-        if slip is not None and slip.files not in seen:
-            seen.add(slip.files)
-            yield slip
+    seen: set[tuple[object, ...]] = set()
+    while len(seen) < count:
+        if picked and generator.random() < _CHANGES:
+            example, change = picked.pop()
+            mistake: Mistake | None = Mistake(example, change.kind, str(change), change=change)
+        else:
+            mistake = _slip(generator.choice(examples), generator)
+        if mistake is not None and (key := (mistake.example.name, str(mistake.change or ""), *mistake[4:])) not in seen:
+            seen.add(key)
+            yield mistake
 
 
 def _slip(example: Example, generator: random.Random) -> Mistake | None:
@@ -60,7 +77,11 @@ def _slip(example: Example, generator: random.Random) -> Mistake | None:
     fixtures = sorted((example.folder / "suites").glob("*.json")) + sorted((example.folder / "suites/events").glob("*"))
     code = [f for f in sorted(example.folder.rglob("*")) if f.suffix in (".js", ".py") and "types" not in f.parts]
     draw = generator.random()
-    if draw < 0.06:
+    if draw < 0.03:
+        return _other_conditions(example, generator)
+    if draw < 0.1:
+        return _other_policies(example, generator)
+    if draw < 0.15:
         return _renamed(example, generator.choice(suites), generator)
     if draw < 0.6:
         path = generator.choice(suites)
@@ -79,6 +100,23 @@ def _slip(example: Example, generator: random.Random) -> Mistake | None:
     name = kind.__name__.strip("_").replace("_", " ")
     shown = _first_difference(text, edited)
     return Mistake(example, name, f"{path.relative_to(example.folder)}: {shown}", files=((path, edited),))
+
+
+def _other_policies(example: Example, generator: random.Random) -> Mistake | None:
+    text = POLICIES[example.name]
+    edited = generator.choice([_misspelt, _misspelt, _without_line, _emptied])(text, generator, example)
+    if edited is None or edited == text:
+        return None
+    return Mistake(example, "policies", _first_difference(text, edited), policies=edited)
+
+
+def _other_conditions(example: Example, generator: random.Random) -> Mistake:
+    clauses = GATE.split(" or ")
+    place = generator.randrange(len(clauses))
+    word = clauses[place].removesuffix(">0")
+    clauses[place] = generator.choice([f"{_typo(word, generator)}>0", f"{word}>100%", f"{word}<0", f"{word}>5%"])
+    text = " or ".join(clauses)
+    return Mistake(example, "conditions", text, conditions=text)
 
 
 def _first_difference(before: str, after: str) -> str:

@@ -14,6 +14,19 @@ from tests.imports import acme
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("starter", "shop", "acme")
+#: What a team would write for each project, and gives to `replay --policies`.
+POLICIES = {
+    "starter": (
+        "policies:\n- hosts: [hook.example, api.mixpanel.com]\n"
+        "- required: {event: Order Completed, at: {hook: [properties.revenue]}}\n"
+    ),
+    "shop": (
+        "policies:\n- no_personal: {destinations: [analytics], kinds: [email, phone]}\n"
+        "- required: {event: Order Completed, at: {warehouse: [properties.order_id]}}\n"
+        '- hosts: ["*.example", www.google-analytics.com, rest.fra-01.braze.eu]\n'
+    ),
+    "acme": 'policies:\n- hosts: ["*.io", "*.com"]\n- no_personal: {kinds: [email, phone]}\n',
+}
 
 
 def make(name: str, folder: Path) -> Path:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.wrong_greens import corpus
 from tests.wrong_greens.__main__ import examples, judge_all
+from tests.wrong_greens.green import runs
 from tests.wrong_greens.mistakes import mistakes
 
 #: Of the corpus as JSON: whoever changes the generator of events changes this, too.
@@ -35,3 +36,11 @@ def test_a_sample_of_mistakes_is_noticed(tmp_path: Path) -> None:
 
     assert len(effective) > 30
     assert len(missed) <= len(effective) * 0.03, missed
+
+
+@pytest.mark.slow
+def test_unchanged_projects_pass_in_any_order_and_time_zone(tmp_path: Path) -> None:
+    """A red run without a mistake would be a false alarm."""
+    failed = [run for run in runs(tmp_path, 3, seed=1) if run.failures]
+
+    assert failed == []
