@@ -7,6 +7,8 @@ from pathlib import Path
 
 from readme_renderer import markdown
 
+from svctoolkit.destinations import definitions
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: where GitHub serves files of the repository: pages and images
@@ -66,3 +68,11 @@ def test_the_changelog_has_the_form_of_keep_a_changelog() -> None:
         "### Removed",
     }
     assert [line for line in lines[1:] if line and not line.startswith(("- ", "## ", "### "))] == []
+
+
+def test_the_number_of_destination_types_is_the_same_everywhere() -> None:
+    """It is that of `svctoolkit definitions`. A type that somebody adds changes it."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "svctoolkit" / "docs").glob("*.md"))]
+    numbers = [n for page in pages for n in re.findall(r"(\d+) destination types", page.read_text(encoding="utf-8"))]
+
+    assert {*numbers} == {str(len(definitions.names()))}
