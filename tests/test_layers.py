@@ -95,7 +95,7 @@ MAY_IMPORT = {
         "expect policies errors secrets simulations events yamlfile rudder_cli plans destinations warehouse workspace "
         "pipeline runner"
     ),
-    "apply": "errors events secrets rudder_cli plans destinations pipeline workspace",
+    "apply": "errors events secrets rudder_cli plans destinations warehouse pipeline workspace",
     "mutation": (
         "expect accepted git "
         "errors secrets display events yamlfile plans destinations transformations workspace pipeline runner project"
@@ -164,7 +164,7 @@ ROOMS = {
     ),
     "sources": "_request _memory _webhook _values _dates _times _define _message _gateway _examples *",
     "runner": "steps suite coverage planes attempts report record _display run over_http",
-    "apply": "change resources plans remarks compare own",
+    "apply": "change resources plans settings remarks compare own",
     "cli": (
         "_command _terminal _progress _parser _completion _extras _main _inputs _exports _revision _log "
         "_reports _result _run_record _violations _watching _site _rules _webhooks _source_types _verification "

@@ -10,6 +10,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from svctoolkit.json_types import Json
 from svctoolkit.rudder_cli import Finding
 
+#: Takes the place of secrets.
+MASK: Final = "(secret)"
 Action: TypeAlias = Literal["create", "update", "delete"]
 #: Details of one change that are listed; the others are counted.
 _SHOWN: Final = 6

@@ -7,14 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from svctoolkit.apply import remarks
-from svctoolkit.apply.change import Change, Changes, Detail
+from svctoolkit.apply.change import MASK, Change, Changes, Detail
 from svctoolkit.apply.resources import ORDER, Resource, errors_of, resources_of
 from svctoolkit.errors import UsageError
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import is_secret_header, is_secret_name, reveal
 from svctoolkit.workspace import Workspace
-
-MASK = "(secret)"
 
 
 def changes_between(before: Workspace, after: Workspace) -> Changes:

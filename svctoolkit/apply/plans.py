@@ -147,3 +147,15 @@ def use_remarks(change: Change, before: Workspace, after: Workspace) -> Iterator
         if named:
             yield f"it is a part of {', '.join(named[:4])}{' and more' if len(named) > 4 else ''} in the plan {id_}"
             yield from _fates(after, id_, _OTHER)
+
+
+def rename_remarks(detail: Detail, before: Workspace, after: Workspace) -> Iterator[str]:
+    """Yield what a new name of an event means: those with the old name are not planned any more."""
+    for id_, tracking_plan in after.tracking_plans.items():
+        new, old = tracking_plan.project.plans.get(id_), _plan(before, id_)
+        if new is None or old is None:
+            continue
+        gone = {rule.title for rule in old.rules} - {rule.title for rule in new.rules}
+        if any(str(detail.before) in title for title in gone):
+            yield f"events that are still named {detail.before!r} are not planned in {id_} any more"
+            yield from _fates(after, id_, _UNPLANNED_EVENT)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypedDict
 
-from svctoolkit.apply import plans
-from svctoolkit.apply.change import Change, Detail
+from svctoolkit.apply import plans, settings
+from svctoolkit.apply.change import MASK, Change, Detail
 from svctoolkit.apply.resources import Resource
 from svctoolkit.destinations import effects
 from svctoolkit.errors import UnknownName
@@ -73,8 +73,8 @@ class Review:
             else:
                 remarks += self._detail(detail, destination, sources)
         only_idle = len(idle) == len(change.details)
-        settings = any(detail.path.startswith("config.") for detail in change.details)
-        if settings and not only_idle and not remarks:
+        of_config = any(detail.path.startswith("config.") for detail in change.details)
+        if of_config and not only_idle and not remarks:
             remarks.append(self._reach(destination, sources))
         no_effect = "; ".join(dict.fromkeys(idle)) if only_idle else ""
         return no_effect, remarks if only_idle else [*dict.fromkeys(idle), *remarks], [item.id]
@@ -107,9 +107,14 @@ class Review:
             yield f"its events now run through {name}" if name else "its events run through no transformation any more"
         elif detail.path.startswith(("config.connection_mode.", "config.use_native_sdk.")):
             yield from self._mode(detail, destination)
-        elif detail.path.startswith("config.consent_management."):
-            source = detail.path.split(".")[2]
-            yield f"events of {source} now need {_consents(detail.after)}, before {_consents(detail.before)}"
+        elif detail.path.split(".")[:2] == ["config", "consent_management"]:
+            sides = [side for side in (detail.before, detail.after) if isinstance(side, dict)]
+            for source in detail.path.split(".")[2:3] or dict.fromkeys(name for side in sides for name in side):
+                yield settings.consents(self.before, self.after, destination.key, source)
+        elif detail.path.startswith("config."):
+            yield from settings.tables(detail, destination.type)
+            if MASK in (detail.before, detail.after):
+                yield from settings.secret(detail, self.before, self.after, destination.key)
 
     def _switched(self, destination: Destination, sources: list[Source]) -> Iterator[str]:
         if not destination.enabled:
@@ -302,19 +307,16 @@ class Review:
         return "", [*plans.use_remarks(change, self.before, self.after)], []
 
     _custom_type = _property
-    _event = _property
+
+    def _event(self, change: Change, item: Resource) -> tuple[str, list[str], list[str]]:
+        renamed = [detail for detail in change.details if detail.path == "name"]
+        remarks = [text for detail in renamed for text in plans.rename_remarks(detail, self.before, self.after)]
+        return "", remarks or self._property(change, item)[1], []
 
 
 def _unused(change: Change, why: str) -> tuple[str, list[str], list[str]]:
     """Return that code is not used: an update has no effect then."""
     return (why, [], []) if change.action == "update" else ("", [] if change.action == "delete" else [why], [])
-
-
-def _consents(entries: Any) -> str:
-    if not isinstance(entries, list) or not entries:
-        return "no consent"
-    names = [f"{text} ({entry.get('provider')})" for entry in entries for text in entry.get("consents") or ()]
-    return f"the consents {words(names)}" if names else "no consent"
 
 
 def _mode_of(value: Any) -> str:

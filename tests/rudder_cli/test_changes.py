@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit.cli import main
-from tests.rudder_cli.bakery import BRAZE, FILES, HOOK, LINKS, PLAN, SHOP, TIDY, TOOLS, resource, write
+from tests.rudder_cli.bakery import BRAZE, EVENTS, FILES, HOOK, LINKS, PLAN, SHOP, TIDY, TOOLS, resource, write
 
 EVENT = {"type": "track", "event": "Loaf Sold", "userId": "u", "properties": {"price": 3, "currency": "eur"}}
 
@@ -25,6 +25,7 @@ def changes(capsys: pytest.CaptureFixture[str], base: Path, folder: Path, *optio
     return capsys.readouterr().out.splitlines()
 
 
+CONSENTS = "  consent_management:\n    web:\n    - provider: oneTrust\n      consents: [mail]\n"
 CASES = [
     (
         "letters.yaml",
@@ -55,9 +56,39 @@ CASES = [
         ["apply fails at this step, with earlier steps done: a type cannot be changed"],
     ),
     (
+        "letters.yaml",
+        BRAZE.replace("consents: [mail]", "consents: [mail, ads]"),
+        ["events of web now need the consents mail (oneTrust), ads (oneTrust), before the consent mail (oneTrust)"],
+    ),
+    (
+        "letters.yaml",
+        BRAZE.replace("  " + "  ".join(CONSENTS.splitlines(keepends=True)), ""),
+        ["events of web now need no consent, before the consent mail (oneTrust)"],
+    ),
+    (
+        "letters.yaml",
+        BRAZE.replace("{{ .LETTERS_KEY }}", "{{ .LETTERS_EU_KEY }}"),
+        [
+            "- config.rest_api_key: (secret) -> (secret)",
+            "rest_api_key comes from {{ .LETTERS_EU_KEY }} now, before from {{ .LETTERS_KEY }}",
+        ],
+    ),
+    (
+        "catalog/events.yaml",
+        EVENTS.replace("Loaf Sold", "Bread Sold"),
+        [
+            "- name: Loaf Sold -> Bread Sold",
+            "events that are still named 'Loaf Sold' are not planned in bread any more",
+            "such events of till are dropped",
+        ],
+    ),
+    (
         "ovens.yaml",
         HOOK.replace('"{{ .OVEN_TOKEN }}"', "other-secret-token"),
-        ["- config.bearer_token: (secret) -> (secret)"],
+        [
+            "- config.bearer_token: (secret) -> (secret)",
+            "bearer_token comes from a text in the file now, before from {{ .OVEN_TOKEN }}",
+        ],
     ),
     (
         "ovens.yaml",
@@ -151,6 +182,21 @@ def test_the_order_of_apply(capsys: pytest.CaptureFixture[str], base: Path, tmp_
     kinds = [line.split()[1].split(":")[0] for line in created]
     assert kinds.index("transformation-library") < kinds.index("transformation") < kinds.index("destination")
     assert removed[0].startswith("delete event-stream-connection")
+
+
+def test_the_schema_of_a_warehouse(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = resource(
+        "destination",
+        "id: store\ndisplay_name: Store\ntype: postgres\nenabled: true\ndefinition_version: 1\n"
+        "config:\n  host: db.example\n  namespace: bread",
+    )
+    links = LINKS.replace("destination:letters", "destination:store")
+    before = write(tmp_path / "before", {"store.yaml": text, "links.yaml": links})
+    other = text.replace("namespace: bread", "namespace: loaves")
+    after = write(tmp_path / "after", {"store.yaml": other, "links.yaml": links})
+
+    shown = changes(capsys, before, after)
+    assert "  its tables are loaded into the schema loaves; those in the schema bread get no new rows" in shown
 
 
 def test_replay_says_it_first(
