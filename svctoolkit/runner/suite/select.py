@@ -74,7 +74,7 @@ def overlooked(paths: Iterable[Path]) -> Iterator[str]:
 def _overlooked(path: Path) -> str:
     """Return why a YAML file that looks like a suite, or like a `_common.yaml`, has no effect, or an empty string."""
     if not is_suite(path) and _has(path, _SCENARIOS):
-        return "has scenarios, but is never run: the name of a suite must end with .suite.yaml"
+        return "has scenarios, but is not run: the name of a suite must end with .suite.yaml"
     stem = path.stem.lower().strip("_").rstrip("s")
     if stem == "common" and path.name != common.NAME and _has(path, _SHARED):
         return f"has no effect: the file that suites share must be called {common.NAME}"
