@@ -77,7 +77,10 @@ def test_a_store_of_the_version_with_an_index_is_migrated(workspace: Workspace, 
     with DataPlane(workspace, listen=False, store=file) as plane:
         post(plane, range(20_002))
     with closing(sqlite3.connect(file)) as connection:
-        script = "alter table deliveries drop column accepted; drop table digests; create index digests on events(digest); pragma user_version=9"
+        script = (
+            "alter table deliveries drop column accepted; drop table digests; "
+            "create index digests on events(digest); pragma user_version=9"
+        )
         connection.executescript(script)
     with DataPlane(workspace, listen=False, store=file) as plane:
         post(plane, [1, 20_001, 20_002])
