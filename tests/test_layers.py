@@ -34,6 +34,7 @@ MAY_IMPORT = {
     "sqlite": "",
     "prometheus": "",
     "git": "errors",
+    "edits": "",
     "display": "",
     "displayed": "display",
     "pictures": "errors display",
@@ -92,12 +93,12 @@ MAY_IMPORT = {
         "replay results"
     ),
     "project": (
-        "expect policies errors secrets simulations events yamlfile rudder_cli plans destinations warehouse workspace "
-        "pipeline runner"
+        "edits expect policies errors secrets simulations events yamlfile rudder_cli plans destinations transformations "
+        "warehouse workspace pipeline runner"
     ),
     "apply": "errors events secrets rudder_cli plans destinations warehouse pipeline workspace",
     "mutation": (
-        "expect accepted git "
+        "edits expect accepted git "
         "errors secrets display events yamlfile plans destinations transformations workspace pipeline runner project"
     ),
     "agents": ("simulations errors destinations pipeline workspace results server policies runner replay yamlfile"),

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from svctoolkit.edits import Edit, edits_of
 from svctoolkit.mutation.change import Change, copy_of, place_of
-from svctoolkit.mutation.code import Edit, edits_of
 from svctoolkit.mutation.place import Places
 from svctoolkit.workspace import Library, Transformation, Workspace
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 from msgspec import UNSET
 
+from svctoolkit.edits import edits_of
 from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
-from svctoolkit.mutation.code import edits_of
 from svctoolkit.mutation.code_changes import NewCode, code_place
-from svctoolkit.mutation.made_up import MOST, combinations, variations
+from svctoolkit.project.made_up import MOST, combinations, variations
 from svctoolkit.project.suites import sample_events
 from svctoolkit.runner import Scenario
 from svctoolkit.runner.suite.webhooks import is_webhook

@@ -11,9 +11,9 @@ from svctoolkit.json_types import Json
 from svctoolkit.mutation.change import Change
 from svctoolkit.mutation.code_effects import differing, events_for, many_events, plain, run_code, written_events
 from svctoolkit.mutation.effects import MADE_UP_AT, Effects, Sent, Witness, difference, outcomes
-from svctoolkit.mutation.made_up import MOST, planned_variations
 from svctoolkit.pipeline.fates import check
 from svctoolkit.pipeline.leaves import smaller
+from svctoolkit.project.made_up import MOST, planned_variations
 from svctoolkit.runner import Outcome, Planes, Scenario, run, suite_of
 from svctoolkit.workspace import Workspace
 

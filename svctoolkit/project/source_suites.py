@@ -32,7 +32,7 @@ _REQUIRED = (
     "messageId",
     "originalTimestamp",
 )
-_ODD = 0.555  # added to decimals: code that rounds to another place shows
+_ODD = 0.55512  # added to decimals: code that rounds to another place shows
 
 
 SNAPSHOT: Mapping[str, Any] = {"$snapshot": True}
@@ -145,13 +145,13 @@ def odd_sample(event: Mapping[str, Json]) -> dict[str, Json]:
     copy = deepcopy(dict(event))
     properties = copy.get("properties")
     if isinstance(properties, dict):
-        copy["properties"] = {k: v + _ODD if isinstance(v, float) else v for k, v in properties.items()}
+        copy["properties"] = {k: round(v + _ODD, 5) if isinstance(v, float) else v for k, v in properties.items()}
     return copy
 
 
 def _odd(value: Any) -> Any:
     if isinstance(value, float):
-        return round(value + _ODD, 3)
+        return round(value + _ODD, 5)
     if not isinstance(value, str):
         return value
     if "@" in value and "://" not in value:

@@ -132,6 +132,8 @@ class _SuiteFiles:
         for key in workspace.transformations:
             if key not in self._endless and (text := suites.transformation_suite(workspace, key)):
                 texts[self._file(key)] = text
+            if key not in self._endless and (text := suites.values_suite(workspace, key)):
+                texts[self._file(f"{key}-values")] = text
             if key not in self._endless and (own := self._tests.get(key)):
                 texts[self._file(f"{key}-tests")] = suites.tests_suite(workspace, key, own)
         return texts

@@ -17,6 +17,8 @@ from svctoolkit.pipeline import Pipeline
 from svctoolkit.plans.generate import NoEvent, conforming
 from svctoolkit.project.accepted import accepted_types
 from svctoolkit.project.source_suites import ANYTHING, Draft
+from svctoolkit.project.telling import telling_events
+from svctoolkit.transformations import Output
 from svctoolkit.warehouse import is_warehouse
 from svctoolkit.workspace import Destination, Source, Transformation, Workspace
 
@@ -61,15 +63,28 @@ def tests_suite(workspace: Workspace, key: str, scenarios: list[dict[str, Json]]
     return _text(f"{workspace.transformation(key).name} tests", scenarios)
 
 
+def values_suite(workspace: Workspace, key: str) -> str:
+    """Return the suite of the events that show what a transformation does with the values it mentions; "" if none."""
+    destinations = [d for d in workspace.destinations.values() if d.enabled and d.transformation == key]
+    known = {type for destination in destinations for type in accepted_types(destination)} or EVENT_TYPES
+    item = workspace.transformation(key)
+    found = telling_events(workspace, key, sample_events(), known)
+    scenarios = [_expecting(f"{telling.name} through {key}", item, telling.send(), telling.output) for telling in found]
+    return _text(f"{item.name} values", scenarios) if scenarios else ""
+
+
 def _through(item: Transformation, type: str) -> dict[str, Any]:
     """Return a scenario for what a transformation does with a sample event today, also if it fails or drops it."""
-    output = item.run(events.sample(type, at=_HAPPENED))
+    return _expecting(f"{type} through {item.key}", item, {"$use": type}, item.run(events.sample(type, at=_HAPPENED)))
+
+
+def _expecting(name: str, item: Transformation, event: Mapping[str, Json], output: Output) -> dict[str, Any]:
     expect: dict[str, Json] = {"user_transform": {"$snapshot": True}}
     if output.error is not None:
         expect = {"error": str(output.error)}
     elif not output.events:
         expect = {"user_transform": []}
-    return {"name": f"{type} through {item.key}", "transformation": item.key, "event": {"$use": type}, "expect": expect}
+    return {"name": name, "transformation": item.key, "event": event, "expect": expect}
 
 
 def plan_drafts(workspace: Workspace, source: Source) -> tuple[list[Draft], list[str]]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from time import process_time
 from typing import TypeAlias
 
-from svctoolkit.mutation.code import edits_of
+from svctoolkit.edits import edits_of
 from tests.benchmarks._figures import Figure, Options
 from tests.benchmarks._processes import best
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from svctoolkit.mutation.code import edits_of
+from svctoolkit.edits import edits_of
 
 
 def texts(code: str, language: str) -> list[str]:

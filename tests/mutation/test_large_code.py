@@ -10,7 +10,7 @@ import pytest
 import tree_sitter
 import tree_sitter_javascript
 
-from svctoolkit.mutation.code import Edit, edits_of, javascript, python
+from svctoolkit.edits import Edit, edits_of, javascript, python
 from tests.benchmarks import mutate
 from tests.examples import some_by_default
 

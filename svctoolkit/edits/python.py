@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from svctoolkit.mutation.code.edit import ARITHMETIC, COMPARISONS, Edit, arrow, other_number
+from svctoolkit.edits.edit import ARITHMETIC, COMPARISONS, Edit, arrow, other_number
 
 _Change: TypeAlias = tuple[str, int, int, str]  # kind, first byte, byte after the last, new text
 _Body: TypeAlias = tuple[int, int, bytes]  # first byte, byte after the last, a shorter one

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from svctoolkit.mutation.code.edit import ARITHMETIC, COMPARISONS, Edit, arrow, other_number
+from svctoolkit.edits.edit import ARITHMETIC, COMPARISONS, Edit, arrow, other_number
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product, zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
 from svctoolkit.json_types import Json
 from svctoolkit.pipeline.leaves import GONE, leaves, replace_at
-from svctoolkit.project.literals import code_literals
+from svctoolkit.project.literals import Literals, code_literals
 from svctoolkit.workspace import Language
+
+#: Steps to a member: names, and places in lists.
+Path: TypeAlias = tuple[str | int, ...]
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
 MOST = 1500
-_ANYWAY: tuple[Json, ...] = (0, 1, -1, 0.555, 12.345, "", " Mixed Case ", "10.0.0.1", True, None, [], {})
+_ANYWAY: tuple[Json, ...] = (0, 1, -1, 0.555, 12.345678, "", " Mixed Case ", "10.0.0.1", True, None, [], {})
 _PLACES = ((), ("properties",), ("context",), ("context", "traits"), ("traits",))
 _EACH: tuple[Json, ...] = ("text", 12.345)
 _CONTAINERS = {"properties", "context", "traits"}
@@ -28,13 +31,16 @@ def variations(
 ) -> list[Mapping[str, Json]]:
     """Return the events, and `most` variations: members with other values, without members, with further ones."""
     found = code_literals(code, language)
-    around = [
-        number
-        for value in _numbers(code)
-        for number in (value, value + 1, value - 1, value + 0.5, 2 * value, value / 2)
-    ]
-    values: list[Json] = [*dict.fromkeys(around), *found.compared, *_ANYWAY]
+    values = values_for(code, found)
     return _varied(events, found.members - {""}, values, most)
+
+
+def values_for(code: str, found: Literals) -> list[Json]:
+    """Return the values that may show what code does: around its numbers, its texts, and some of each type."""
+    around = [
+        number for value in numbers(code) for number in (value, value + 1, value - 1, value + 0.5, 2 * value, value / 2)
+    ]
+    return [*dict.fromkeys(around), *found.compared, *_ANYWAY]
 
 
 def combinations(
@@ -49,7 +55,7 @@ def combinations(
     originals = list({str(event.get("type")): dict(event) for event in reversed(events)}.values())
     known = {path[-1] for event in originals for path in leaves(event) if path}
     members = sorted(name for name in found.members - _CONTAINERS - {""} if name in known or name not in found.compared)
-    around = [value + step for value in _numbers(code) for step in (0, 1, -1)]
+    around = [value + step for value in numbers(code) for step in (0, 1, -1)]
     texts = [spelt for text in found.compared for spelt in (text, text.upper(), text.lower(), f" {text} ")]
     values = [*dict.fromkeys(around), *dict.fromkeys(texts), *_TOGETHER]
     if len(originals) * len(values) ** len(members) > most:
@@ -61,7 +67,8 @@ def combinations(
     ]
 
 
-def _numbers(code: str) -> list[float]:
+def numbers(code: str) -> list[float]:
+    """Return the numbers in code, each once."""
     return [float(text) if "." in text else int(text) for text in dict.fromkeys(_NUMBER.findall(code))]
 
 
@@ -110,21 +117,35 @@ def _collect(node: Json, members: set[str], values: list[Json]) -> None:
 
 
 def _of(event: dict[str, Any], members: list[str], values: list[Json]) -> Iterator[Mapping[str, Json]]:
-    paths = {path for path in leaves(event) if path and (path[-1] in members or path[-1] in ("event", "type"))}
-    new = [(*place, member) for place in _PLACES for member in members if (*place, member) not in paths]
-    known = sorted(paths, key=str)
+    known, new = places_of(event, members)
     for path in known:
-        yield replace_at(event, path, GONE)
+        yield changed(event, path, GONE)
     # Each member in each place first, as code may have many, and a limit ends the variations.
     for value in _EACH:
         for added in new:
-            yield _with(event, added, value)
+            yield changed(event, added, value)
     for path in known:
         for value in values:
-            yield replace_at(event, path, value)
+            yield changed(event, path, value)
     for added in new:
         for value in values:
-            yield _with(event, added, value)
+            yield changed(event, added, value)
+
+
+# Any: members of events
+def places_of(event: Mapping[str, Any], members: Sequence[str]) -> tuple[list[Path], list[Path]]:
+    """Return the paths of an event with these members, or with its name or type, and those where it could have them."""
+    paths = {path for path in leaves(dict(event)) if path and (path[-1] in members or path[-1] in ("event", "type"))}
+    new = [(*place, member) for place in _PLACES for member in members if (*place, member) not in paths]
+    return sorted(paths, key=str), new
+
+
+# Any: members of events
+def changed(event: Mapping[str, Any], path: Path, value: Any) -> dict[str, Any]:
+    """Return a copy with a value at a path, or without it (`GONE`), creating objects on the way."""
+    if value is GONE or not all(isinstance(step, str) for step in path):
+        return dict(replace_at(dict(event), path, value))
+    return _with(event, tuple(map(str, path)), value)
 
 
 def _with(event: Mapping[str, Any], path: tuple[str, ...], value: Json) -> dict[str, Any]:
