@@ -35,6 +35,13 @@ _CREDENTIAL_PATHS = re.compile(
     re.IGNORECASE,
 )
 
+#: Hosts whose first label is the credential: whoever has it can send to the workflow, tunnel or function.
+_CREDENTIAL_HOSTS = re.compile(
+    r"(?P<secret>[\w-]+)(?=\.(?:(?:m|x)\.pipedream\.net|webhook\.site|(?:[a-z]{2}\.)?ngrok(?:-free)?\.(?:io|app|dev|pizza)"
+    r"|trycloudflare\.com|loca\.lt|lambda-url\.[\w-]+\.on\.aws)(?=[:/?#]|$))",
+    re.IGNORECASE,
+)
+
 #: What separates address, query and fragment. Answers of OAuth servers have tokens in the fragment.
 _PARAMETER_LISTS = re.compile(r"([?#])")
 _PAIR = re.compile(r"[?#&]([^?#&=]*+)=([^?#&]*+)")
@@ -43,7 +50,7 @@ _SHORT = 500  # characters
 
 
 class UrlSecret(NamedTuple):
-    """A secret between two places of a text. `name` is that of its parameter, `password`, or empty for a path."""
+    """A secret between two places of a text. `name` is of its parameter, `password`, or empty for a path or host."""
 
     start: int
     end: int
@@ -64,6 +71,9 @@ def url_secret_places(text: str) -> Iterator[UrlSecret]:
         if credential is not None:
             start, end = credential.span("secret")
             yield UrlSecret(at + start, at + start + len(credential["secret"].rstrip("/")), "")
+        host = _CREDENTIAL_HOSTS.match(url["rest"])
+        if host is not None:
+            yield UrlSecret(at, at + host.end(), "")
         for name, start, end in _parameters(url["rest"]):
             if start < end and is_secret_name(name):
                 yield UrlSecret(at + start, at + end, name)
@@ -95,6 +105,8 @@ def url_secrets(text: str) -> Iterator[str]:
             yield unquote(written) if name in ("password", "user") else unquote_plus(written)
         else:
             yield written.rpartition("/")[2]
+            if "/" not in written and written != written.lower():
+                yield written.lower()  # of a host, which clients send in lower case
 
 
 def config_url_secrets(value: Json) -> Iterator[str]:
@@ -205,6 +217,9 @@ def _mask(url: re.Match[str]) -> str:
     credential = _CREDENTIAL_PATHS.match(rest)
     if credential is not None:
         rest = credential["known"] + MASK + rest[credential.end() :]
+    host = _CREDENTIAL_HOSTS.match(rest)
+    if host is not None:
+        rest = MASK + rest[host.end() :]
     address, *pieces = _PARAMETER_LISTS.split(rest)  # address, then each delimiter and the list that follows it
     lists = [piece if piece in _DELIMITERS else _mask_parameters(piece) for piece in pieces]
     return f"://{userinfo}{address}{''.join(lists)}"

@@ -25,6 +25,15 @@ URLS = {
     "webhook.site": ("https://webhook.site/6f1d0c55-98e2-4f0a-b1c7-0a1b2c3d4e5f", "webhook.site/"),
     "segment": ("https://fn.segmentapis.com/?b=c2VjcmV0LW9mLWEtZnVuY3Rpb24", "fn.segmentapis.com/?b="),
     "make": ("https://hook.eu1.make.com/q8w7e6r5t4y3u2i1o0p9asdf", "hook.eu1.make.com/"),
+    "pipedream": ("https://eo8x2k9q7w1z4bd.m.pipedream.net", ".m.pipedream.net"),
+    "pipedream with capitals": ("https://eo8X2k9Q7w1z4bd.m.pipedream.net/in", ".m.pipedream.net/in"),
+    "ngrok": ("https://3f9a-203-0-113-7.ngrok-free.app/events", ".ngrok-free.app/events"),
+    "ngrok with a region": ("https://9c2e41d07b.eu.ngrok.io:443/events", ".eu.ngrok.io:443/events"),
+    "a function of AWS": (
+        "https://x7kq2m5zv3w8r1t6y0p4.lambda-url.eu-central-1.on.aws/",
+        ".lambda-url.eu-central-1.on.aws/",
+    ),
+    "a host of webhook.site": ("https://6f1d0c55-98e2-4f0a-b1c7-0a1b2c3d4e5f.webhook.site/in", ".webhook.site/in"),
     "password and token": (
         "https://svc:pw9xk2@erp.acme.example/in?token=ts-8811aa22bb&shop=7#access_token=zz81kaq0",
         "https://svc:",

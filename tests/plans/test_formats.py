@@ -282,6 +282,21 @@ def test_variables_are_filled_in(tmp_path: Path) -> None:
     assert plans.load(tmp_path, variables={"NAME": "My shop"}).plan().name == "My shop"
 
 
+def test_a_variable_without_a_value_is_one_mistake(tmp_path: Path) -> None:
+    """Wherever it is used; nothing that refers to the files is reported in addition."""
+    missing = {
+        "events.yaml": PROJECT["events.yaml"] + "# a comment\n",
+        "plan.yaml": PROJECT["plan.yaml"].replace("display_name: Shop", "display_name: '{{ .NAME }} {{ .NAME }}'"),
+        "properties.yaml": PROJECT["properties.yaml"].replace("id: total", "id: {{ .NAME }}"),
+    }
+    found = problems(write(tmp_path, {**PROJECT, **missing}))
+
+    (only,) = found
+    assert only.startswith("plan.yaml:6:18: undefined variable 'NAME': set RUDDER_NAME")
+    assert "(also used at " in only
+    assert only.endswith("plan.yaml:6:30 and 1 more place)")
+
+
 TOTAL = {"type": "object", "properties": {"total": {"type": "number"}}, "required": ["total"]}
 SEGMENT = {
     "trackingPlan": {"id": "tp_1", "name": "Shop", "type": "LIVE"},

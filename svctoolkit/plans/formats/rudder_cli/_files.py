@@ -130,13 +130,26 @@ def spec_files(folder: Path, loader: Loader) -> list[SpecFile]:
         variables = rudder_cli.given_variables(os.environ)
     proposed = [path for path in paths if path.name.endswith(rudder_cli.SUFFIXES)]
     files: list[SpecFile] = []
+    unset: dict[str, list[str]] = {}
     for path in paths:
-        files += _spec_files(path, loader, variables, proposed)
-    return files
+        files += _spec_files(path, loader, variables, proposed, unset)
+    loader.problems += [Problem(_further(reason, places[1:]), places[0]) for reason, places in unset.items()]
+    # Whatever refers to a file with a variable that has no value would be reported as well.
+    return [] if unset else files
 
 
-def _spec_files(path: Path, loader: Loader, variables: Mapping[str, str], proposed: list[Path]) -> Iterator[SpecFile]:
-    """Yield the documents of a file, such as `plan infer` prints; mostly one."""
+def _further(reason: str, places: list[str]) -> str:
+    return f"{reason} (also used at {places[0]}{_more(len(places) - 1)})" if places else reason
+
+
+def _more(count: int) -> str:
+    return f" and {count} more place{'s' if count > 1 else ''}" if count else ""
+
+
+def _spec_files(
+    path: Path, loader: Loader, variables: Mapping[str, str], proposed: list[Path], unset: dict[str, list[str]]
+) -> Iterator[SpecFile]:
+    """Yield the documents of a file, such as `plan infer` prints; mostly one. `unset` gets where a value is missing."""
     parsed = loader.documents is not None
     if not parsed and (path in proposed or not rudder_cli.is_spec(path) or _is_other(path)):
         return
@@ -144,7 +157,8 @@ def _spec_files(path: Path, loader: Loader, variables: Mapping[str, str], propos
     def fill(text: str, name: str) -> str:
         filled, source = rudder_cli.substitute(text, variables), Text(text, name)
         unknown = [use for use in filled.uses if use.reason]
-        loader.problems += [Problem(_why(use, proposed), source.where_at(use.index)) for use in unknown]
+        for use in unknown:
+            unset.setdefault(_why(use, proposed), []).append(source.where_at(use.index))
         return "" if unknown else filled.text
 
     for document in loader.load_each(path, fill):
