@@ -68,7 +68,8 @@ MAY_IMPORT = {
     ),
     "history": "conditions errors personal display events warehouse results",
     "policies": (
-        "errors personal secrets sqlite registry events yamlfile simulations destinations workspace results pipeline"
+        "errors personal secrets url_secrets sqlite registry events yamlfile simulations destinations workspace results "
+        "pipeline"
     ),
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (

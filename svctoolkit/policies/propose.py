@@ -16,6 +16,7 @@ from svctoolkit.pipeline import Passage, Pipeline, Stages, pass_many
 from svctoolkit.policies.arrivals import Arrival, host_of
 from svctoolkit.policies.paths import leaves
 from svctoolkit.policies.policies import Policies
+from svctoolkit.url_secrets import public_host
 from svctoolkit.workspace import Destination, Workspace
 
 _AMOUNTS = ("revenue", "total", "value", "price")
@@ -85,8 +86,13 @@ class _Survey:
 
 def _hosts(sent: _Sent) -> Iterator[dict[str, Any]]:
     addresses = {payload.get("endpoint") for of in sent.values() for one in of for payload in one.payloads if payload}
+<<<<<<< HEAD
     hosts = {host_of(address) for address in addresses if isinstance(address, str) and address}
     if named := sorted(host for host in hosts if host.strip("*?.") and "/" not in host):
+=======
+    hosts = {public_host(address) for address in addresses if isinstance(address, str) and address}
+    if named := sorted(host for host in hosts if host):
+>>>>>>> fd9e4adc (import: policies name no host that is a credential; a second export for tests)
         yield {"hosts": named}
 
 

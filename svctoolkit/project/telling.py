@@ -24,9 +24,9 @@ from svctoolkit.workspace import Library, Transformation, Workspace
 #: Code whose result depends on answers or on a whole batch: events alone do not show what it does.
 _OTHER_INPUT = re.compile(r"\b(?:transformBatch|fetch|fetchV2|requests)\b")
 _SCENARIOS = 24  # of a transformation; a person must be able to read its suite
-_EVENTS = 500  # that each mistake is tried with
+_EVENTS = 1_200  # that each mistake is tried with
 _TRIED = 1_500  # variations of an event to find the members that matter, which take about 0.1 s
-_NAMES = 6  # of events that code treats in its own way
+_NAMES = 4  # of events that code treats in its own way
 _STOPPED = 2  # mistakes whose code does not end before no more are tried
 _AT_ONCE = 100  # events, of which each may take the time limit
 _DECIMALS = 12.345678  # rounding to any place changes it
@@ -154,11 +154,12 @@ class _Search:
         return [*bases, *islice((event for turn in turns for event in turn if event is not None), _EVENTS)]
 
     def _named(self) -> list[_Event]:
-        """Return events with the names that code treats in its own way."""
+        """Return events with names that code mentions: first those that it treats in its own way whatever they have."""
         having_names = [sample for sample in self._samples if "event" in sample.content]
         named = [sample.having(("event",), text) for sample in having_names for text in self._literals.compared]
         plain = [sample for sample in having_names for _ in self._literals.compared]
-        return self._mattering(plain, named)[:_NAMES]
+        mattering = self._mattering(plain, named)
+        return [*mattering, *(event for event in named if event not in mattering)][:_NAMES]
 
     def _mattering(self, plain: Sequence[_Event], events: Sequence[_Event]) -> list[_Event]:
         """Return the events that code changes in another way than the ones without their last change."""
