@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import product
 from operator import is_
 from typing import Any, NamedTuple
-from urllib.parse import unquote, unquote_plus, urlsplit
+from urllib.parse import unquote, unquote_plus
 
 from svctoolkit.json_types import LEAVES, Json
 from svctoolkit.secrets import MASK, Secret, is_secret_header, is_secret_name
@@ -96,9 +96,8 @@ def address_secrets(text: str) -> list[UrlSecret]:
     return [UrlSecret(address.start("rest") + 1, len(text.rstrip("/")), "")]
 
 
-def public_host(address: str) -> str:
-    """Return the host of a URL, with `*` for the part that is a credential; "" without a host."""
-    host = urlsplit(address).hostname or ""
+def public_host(host: str) -> str:
+    """Return the host of a URL, with `*` for the part that is a credential."""
     secret = _CREDENTIAL_HOSTS.match(host)
     return f"*{host[secret.end() :]}" if secret is not None else host
 

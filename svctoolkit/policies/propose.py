@@ -86,13 +86,8 @@ class _Survey:
 
 def _hosts(sent: _Sent) -> Iterator[dict[str, Any]]:
     addresses = {payload.get("endpoint") for of in sent.values() for one in of for payload in one.payloads if payload}
-<<<<<<< HEAD
-    hosts = {host_of(address) for address in addresses if isinstance(address, str) and address}
+    hosts = {public_host(host_of(address)) for address in addresses if isinstance(address, str) and address}
     if named := sorted(host for host in hosts if host.strip("*?.") and "/" not in host):
-=======
-    hosts = {public_host(address) for address in addresses if isinstance(address, str) and address}
-    if named := sorted(host for host in hosts if host):
->>>>>>> fd9e4adc (import: policies name no host that is a credential; a second export for tests)
         yield {"hosts": named}
 
 
