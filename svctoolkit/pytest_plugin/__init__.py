@@ -164,8 +164,11 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Send this xdist worker's coverage to the controller."""
+    """Send this xdist worker's coverage to the controller. An `always` without any value fails the session."""
     config = session.config
+    failures = config.stash[state.IDLE].failures(config.stash[state.SUITES]) if state.IDLE in config.stash else ()
+    if session.exitstatus == pytest.ExitCode.OK and not hasattr(config, "workeroutput") and any(failures):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if state.COVERAGE in config.stash and hasattr(config, "workeroutput"):
         config.workeroutput[_COVERED] = _coverage_counts(config).counts()
 
@@ -204,7 +207,8 @@ def _unused_snapshots(config: pytest.Config) -> list[Path]:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if state.IDLE in config.stash:
         suites = config.stash[state.SUITES]
-        for line in config.stash[state.IDLE].lines(suites):
+        idle = config.stash[state.IDLE]
+        for line in (*idle.lines(suites), *idle.failures(suites)):
             terminalreporter.write_line(line)
     for line in (*_unknown_members(config), *_overlooked(config), *_changes(config)):
         terminalreporter.write_line(line)

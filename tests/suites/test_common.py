@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from svctoolkit import runner
+from svctoolkit.cli import main
 from svctoolkit.errors import ConfigError
 
 COMMON = """\
@@ -53,7 +54,7 @@ def explanations() -> list[str]:
             if isinstance(notice, runner.Outcome):
                 idle.add(notice)
                 found += [] if notice.ok else [runner.explanation(notice)]
-    return found + list(idle.lines(suites))
+    return found + list(idle.lines(suites)) + list(idle.failures(suites))
 
 
 @pytest.mark.usefixtures("project")
@@ -130,3 +131,23 @@ def test_a_changed_shared_file_affects_every_suite(project: Path, change: str) -
         shared.write_text(COMMON + "# edited\n", encoding="utf-8")
     _, scenarios = runner.collect(["suites"])
     assert len(select_changed(scenarios, "HEAD")) == 2
+
+
+def test_a_shared_always_needs_a_value_in_one_suite(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without one in the whole run, it shows nothing, and the run fails."""
+    common = project / "suites" / "_common.yaml"
+    assert main(["run"]) == 0
+    rule = "always: {user_transform: {properties: {mail: mira@mail.example}}, delivered:"
+    common.write_text(COMMON.replace("always: {delivered:", rule), encoding="utf-8")
+    capsys.readouterr()
+
+    assert main(["run"]) == 1
+    assert "suites/_common.yaml:4:" in (said := capsys.readouterr().err)
+    assert "always: user_transform had no values to check" in said
+    assert main(["run", "-k", "order"]) == 0  # a part of the suite does not decide it
+
+    code = "transformations: {t: {language: python, code: 'def transformEvent(event, metadata): return event'}}\n"
+    suite = SUITE.replace("https://hook.example/in}", "https://hook.example/in}, transformation: t")
+    suite = suite.partition("  - {name: big")[0]
+    (project / "suites" / "shop" / "b.suite.yaml").write_text(code + suite, encoding="utf-8")
+    assert main(["run"]) == 0

@@ -40,5 +40,18 @@ def test_the_summary_names_causes_overlooked_files_and_unknown_members(
     (annotation,) = [line for line in result.outlines if line.startswith("::error ")]
     assert annotation.startswith(f"::error file={pytester.path.name}/t.py,line=2,col=")
     assert "fails 3 scenarios" in annotation.partition("::")[2].partition("::")[0]
-    assert [line for line in result.outlines if line.startswith("b.yaml: has scenarios, but is not run: ")] != []
+    assert [line for line in result.outlines if line.startswith("b.yaml: has scenarios, but is never run: ")] != []
     assert len([line for line in result.outlines if "'properties' " in line and "a.suite.yaml:" in line]) == 4
+
+
+def test_an_always_without_any_value_fails_the_session(pytester: pytest.Pytester) -> None:
+    """All scenarios pass, and a rule of the suite has shown nothing."""
+    head = "workspace: workspace.yaml\nalways: {user_transform: {event: X}}\n"
+    (pytester.path / "a.suite.yaml").write_text(f"{head}scenarios:{SCENARIO % (0, 'raw', 0, 0)}", encoding="utf-8")
+    (pytester.path / "workspace.yaml").write_text(WORKSPACE, encoding="utf-8")
+    (pytester.path / "t.py").write_text(BROKEN, encoding="utf-8")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+
+    result.assert_outcomes(passed=1)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*a.suite.yaml:2:*: always: user_transform had no values to check*"])

@@ -307,7 +307,7 @@ def test_parts_of_a_suite_that_no_scenario_needs_are_reported() -> None:
             if isinstance(notice, Outcome):
                 idle.add(notice)
 
-    assert [line.partition(": ")[2] for line in idle.lines([suite])] == [
+    assert [line.partition(": ")[2] for line in (*idle.lines([suite]), *idle.failures([suite]))] == [
         "recorder: no scenario uses more than 0 of the 3 responses for 'b'",
         "always: user_transform had no values to check (without a transformation, the output is just the input), "
         "in any scenario",

@@ -155,7 +155,9 @@ def _once(args: argparse.Namespace, read: Inputs, current: Round | None = None) 
     _print_snapshots(snapshots, suites if {s.name for s in chosen} == {s.name for s in scenarios} else [])
     for line in (*idle.lines(suites), *runner.unknown_members(suites)):
         _terminal.err(line)
-    return code
+    for line in (failures := list(idle.failures(suites))):
+        _terminal.err(line)
+    return Exit.FAILED if failures and code == Exit.OK else code
 
 
 def _prepare_sandboxes(chosen: Sequence[Scenario]) -> None:

@@ -76,7 +76,7 @@ def _uses(script: Sequence[_format.RecorderAnswer]) -> list[int]:
 
 @dataclass
 class IdleParts:
-    """Collect outcomes; `lines` then reports which suite-wide settings no scenario needed."""
+    """Collect outcomes; `lines` and `failures` then report which suite-wide settings no scenario needed."""
 
     _results: dict[int, list[Any]] = field(default_factory=dict)
     _requests: dict[int, dict[str, int]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class IdleParts:
     def add(self, outcome: Outcome) -> None:
         """Add the outcome of one scenario. Scenarios that were skipped or could not run are not counted."""
         suite, scenario = outcome.scenario.suite, outcome.scenario
-        if outcome.status in ("skipped", "error") or not _says_for_all(suite):
+        if outcome.status in ("skipped", "error") or not (_says_for_all(suite) or scenario.invariants):
             return
         self._ran.setdefault(id(suite), set()).add(scenario.id)
         self._checked.setdefault(id(suite), set()).update(outcome.checked)
@@ -116,14 +116,30 @@ class IdleParts:
                 if most < answers:
                     text = f"no scenario uses more than {most} of the {answers} responses for {key!r}"
                     yield f"{suite.document.where(['recorder', key])}: recorder: {text}"
-            for stage in suite.document.data.get("always", ()):
-                if ("always", stage) not in self._checked[id(suite)]:
-                    place = suite.document.where(["always", stage])
-                    yield f"{place}: always: {_NOTHING.format(stage)}, in any scenario"
+
+    def failures(self, suites: Iterable[Suite]) -> Iterator[str]:
+        """Yield a line with its position for each `always` that had no value in the whole run: it shows nothing.
+
+        One in `_common.yaml` needs a value in one suite of its folder. Only if all scenarios of these suites ran.
+        """
+        unmet: dict[str, str] = {}
+        met, unknown = set[str](), set[str]()
+        for suite in suites:
+            is_whole = len(self._ran.get(id(suite), ())) == len(suite.scenarios)
+            rules = {rule.place: rule for scenario in suite.scenarios for rule in scenario.invariants}
+            for place, rule in rules.items():
+                if rule.kind == "always" and place[0] != "scenarios":
+                    where = suite.document.where(place)
+                    unmet.setdefault(where, f"{where}: always: {_NOTHING.format(rule.stage)}, in any scenario")
+                    if place in self._checked.get(id(suite), ()):
+                        met.add(where)
+                    elif not is_whole:
+                        unknown.add(where)
+        yield from (line for where, line in unmet.items() if where not in met | unknown)
 
 
 def _says_for_all(suite: Suite) -> bool:
-    return any(suite.document.data.get(key) for key in ("ignore", "recorder", "always"))
+    return any(suite.document.data.get(key) for key in ("ignore", "recorder"))
 
 
 def _ignores(suite: Suite) -> list[str]:
