@@ -46,7 +46,7 @@ from svctoolkit.pytest_plugin.plan_helpers import assert_conforms, assert_violat
 from svctoolkit.pytest_plugin.policy_helpers import assert_policies
 
 if TYPE_CHECKING:
-    from svctoolkit.runner import Collector
+    from svctoolkit.runner import Collector, Suite
 
 __all__ = [
     "assert_conforms",
@@ -166,8 +166,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Send this xdist worker's coverage to the controller. An `always` without any value fails the session."""
     config = session.config
-    failures = config.stash[state.IDLE].failures(config.stash[state.SUITES]) if state.IDLE in config.stash else ()
-    if session.exitstatus == pytest.ExitCode.OK and not hasattr(config, "workeroutput") and any(failures):
+    is_green = session.exitstatus == pytest.ExitCode.OK and not hasattr(config, "workeroutput")
+    if is_green and state.IDLE in config.stash and any(_idle_rules(config)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     if state.COVERAGE in config.stash and hasattr(config, "workeroutput"):
         config.workeroutput[_COVERED] = _coverage_counts(config).counts()
@@ -208,7 +208,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if state.IDLE in config.stash:
         suites = config.stash[state.SUITES]
         idle = config.stash[state.IDLE]
-        for line in (*idle.lines(suites), *idle.failures(suites)):
+        for line in (*idle.lines(suites), *_idle_rules(config)):
             terminalreporter.write_line(line)
     for line in (*_unknown_members(config), *_overlooked(config), *_changes(config)):
         terminalreporter.write_line(line)
@@ -232,12 +232,19 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             terminalreporter.write_line(line)
 
 
+def _idle_rules(config: pytest.Config) -> Iterator[str]:
+    """Yield a line for each `always` that had no value in this session."""
+    suites: list[Suite] = config.stash[state.SUITES]
+    yield from config.stash[state.IDLE].failures(suites)
+
+
 def _unknown_members(config: pytest.Config) -> Iterator[str]:
     """Yield a line for each member of an event in a suite that belongs to no event of its type, as `run` does."""
     if state.SUITES in config.stash and state.RAN in config.stash:
         from svctoolkit.runner import unknown_members
 
-        yield from unknown_members(config.stash[state.SUITES])
+        suites: list[Suite] = config.stash[state.SUITES]
+        yield from unknown_members(suites)
 
 
 def _overlooked(config: pytest.Config) -> Iterator[str]:

@@ -179,7 +179,7 @@ def test_every_group_is_explained_and_nothing_else_is_reported(comparison: Compa
                 ("const p =", "if (event.event) return null;\n        const p ="),
                 (", transformation: clean}\n  crm", "}\n  crm"),
             ],
-            "because of transformation of destination hook",
+            "because of transformation of destination hook (detached: clean)",
         ),
     ],
 )

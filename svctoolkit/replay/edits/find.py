@@ -107,7 +107,8 @@ def _of_item(section: str, title: str, old: Any, new: Any, before: Workspace, af
         else:
             revert = partial(_change, section, new.key, {name: was})
             what = title if name in ("function", "code") else f"{name.replace('_', ' ')} of {title}"
-            yield Edit(what, revert, of)
+            detached = f" (detached: {was})" if name == "transformation" and was and not now else ""
+            yield Edit(what + detached, revert, of)
 
 
 def _destinations(item: Any, after: Workspace) -> frozenset[str]:

@@ -14,7 +14,6 @@ from svctoolkit.runner.report.groups import Group, group_by_cause
 from svctoolkit.runner.report.route import root_causes
 from svctoolkit.runner.report.text import MOST, explanation, help_commands, reasons
 
-_TITLE = re.compile(r"title=[^:]*::")
 _CODE = re.compile(r"\(([^()\s]+\.(?:js|ts|mjs|py)):(\d+)(?::(\d+))?\)")  # `(transformations/clean.js:8:29)`
 
 
@@ -55,8 +54,10 @@ def merged_commands(commands: Iterable[tuple[str, str]]) -> Iterator[str]:
     for cause, command in commands:
         by_cause.setdefault(cause or command, []).append(command)
     for cause, of in sorted(by_cause.items(), key=lambda item: -len(item[1])):
-        title = f"title={_property(f'{cause}: fails {len(of)} scenarios')}::"
-        yield of[0] if len(of) == 1 else _TITLE.sub(lambda _, title=title: title, of[0], count=1)
+        place, _, rest = of[0].partition("title=")
+        message = rest.partition("::")[2]  # colons of a title are escaped
+        title = _property(f"{cause}: fails {len(of)} scenarios")
+        yield of[0] if len(of) == 1 else f"{place}title={title}::{message}"
 
 
 def _command(outcome: Outcome, title: str, texts: list[str], file: str, line: int, column: int) -> str:
