@@ -40,7 +40,7 @@ def test_the_summary_names_causes_overlooked_files_and_unknown_members(
     (annotation,) = [line for line in result.outlines if line.startswith("::error ")]
     assert annotation.startswith(f"::error file={pytester.path.name}/t.py,line=2,col=")
     assert "fails 3 scenarios" in annotation.partition("::")[2].partition("::")[0]
-    assert [line for line in result.outlines if line.startswith("b.yaml: has scenarios, but is never run: ")] != []
+    assert [line for line in result.outlines if line.startswith("b.yaml: has scenarios, but is not run: ")] != []
     assert len([line for line in result.outlines if "'properties' " in line and "a.suite.yaml:" in line]) == 4
 
 
