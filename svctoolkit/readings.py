@@ -85,10 +85,11 @@ def _direct(text: str) -> Iterator[Json]:
 
 
 def _spellings(text: str) -> Iterator[str]:
-    if "%" in text or "+" in text:
+    if "%" in text:
         yield unquote(text)
-        yield unquote_plus(text)
         yield unquote(text, "latin-1")  # as `escape()` of JavaScript writes it
+    if ("%" in text or "+" in text) and " " not in text:  # a form has no spaces, but a sentence may have `+49 171`
+        yield unquote_plus(text)
     if "&" in text:
         yield html.unescape(text)
     if "\\" in text:
