@@ -68,8 +68,8 @@ MAY_IMPORT = {
     ),
     "history": "conditions errors personal display events warehouse results",
     "policies": (
-        "errors personal secrets url_secrets sqlite registry events yamlfile simulations destinations workspace results "
-        "pipeline"
+        "errors personal secrets url_secrets sqlite registry events yamlfile simulations destinations workspace "
+        "results pipeline"
     ),
     "client": "causes errors secrets url_secrets retries display events destinations results pipeline",
     "server": (
@@ -94,8 +94,8 @@ MAY_IMPORT = {
         "replay results"
     ),
     "project": (
-        "edits expect policies errors secrets simulations events yamlfile rudder_cli plans destinations transformations "
-        "warehouse workspace pipeline runner"
+        "edits expect policies errors secrets simulations events yamlfile rudder_cli plans destinations "
+        "transformations warehouse workspace pipeline runner"
     ),
     "apply": "errors events secrets rudder_cli plans destinations warehouse pipeline workspace",
     "mutation": (
