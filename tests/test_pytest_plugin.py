@@ -158,7 +158,7 @@ def test_a_session_without_suites_loads_nothing(pytester: pytest.Pytester, monke
         def test_modules():
             ours = {name for name in sys.modules if name.partition(".")[0] == "svctoolkit"}
             assert {name for name in ours if not name.startswith("svctoolkit.pytest_plugin")} <= {
-                "svctoolkit", "svctoolkit.json_types"}
+                "svctoolkit", "svctoolkit.inputs", "svctoolkit.json_types"}
             assert not {"yaml", "msgspec", "starlette", "jsonschema_rs"} & sys.modules.keys()
     """
     pytester.makepyfile(code)

@@ -28,6 +28,7 @@ _EVENTS = 1_200  # that each mistake is tried with
 _TRIED = 1_500  # variations of an event to find the members that matter, which take about 0.1 s
 _NAMES = 4  # of events that code treats in its own way
 _STOPPED = 2  # mistakes whose code does not end before no more are tried
+_RUNS = 20  # of the chosen events, if the outputs of some others differ from run to run
 _AT_ONCE = 100  # events, of which each may take the time limit
 _DECIMALS = 12.345678  # rounding to any place changes it
 #: Values that show whether a member matters, in addition to the numbers and texts of the code.
@@ -119,9 +120,19 @@ class _Search:
         except _StoppedError:
             return []
         steady = [(e, a) for e, a, b in zip(events, first, second, strict=True) if _plain(a) == _plain(b)]
-        return self._telling([p for p in steady if p[0] in told], steady)
+        found = self._telling([pair for pair in steady if pair[0] in told], steady)
+        if len(steady) < len(events):
+            found = self._calm(found)
+        return [Telling(event.type, event.changes, output) for event, output in found]
 
-    def _telling(self, known: Sequence[_Ran], tried: Sequence[_Ran]) -> list[Telling]:
+    def _calm(self, found: Sequence[_Ran]) -> list[_Ran]:
+        """Return the events whose outputs stay the same in many runs: random code may repeat itself by chance."""
+        for _ in range(_RUNS):
+            outputs = self._run(self._workspace, [event for event, _ in found])
+            found = [pair for pair, output in zip(found, outputs, strict=True) if _plain(output) == _plain(pair[1])]
+        return list(found)
+
+    def _telling(self, known: Sequence[_Ran], tried: Sequence[_Ran]) -> list[_Ran]:
         """Return those of the tried events that show a mistake which no known event and none before them shows."""
         shown, stopped = [*known], 0
         for edited in self._edited():
@@ -134,7 +145,7 @@ class _Search:
                 shown.append(showing)
             if stopped >= _STOPPED or len(shown) - len(known) >= _SCENARIOS:
                 break
-        return [Telling(event.type, event.changes, output) for event, output in shown[len(known) :]]
+        return shown[len(known) :]
 
     def _run(self, workspace: Workspace, events: Sequence[_Event]) -> list[Output]:
         """Return the outputs of some code. Raise if a limit stops it: each event that does not end takes seconds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 import msgspec
 from msgspec.structs import replace
@@ -34,17 +35,18 @@ class MaskedCode:
         if not any(output.error is not None or output.logs or output.losses for output in outputs):
             return outputs
         masker = self._masker()
-        outputs = [mask_output(output, masker) for output in outputs]
+        cut_text = cache(masker.cut_text)  # code logs the same texts for many events
+        outputs = [mask_output(output, masker, cut_text) for output in outputs]
         self._keep(events, outputs)
         return outputs
 
 
-def mask_output(output: Output, masker: Masker) -> Output:
-    """Return `output` with the secrets in its error, its log and its losses masked."""
+def mask_output(output: Output, masker: Masker, cut_text: Callable[[str], str]) -> Output:
+    """Return `output` with the secrets in its error, its log and its losses masked. `cut_text` is the masker's."""
     if output.error is None and not output.logs and not output.losses:
         return output
     losses = tuple(tuple(loss.masked(masker.text) for loss in of_event) for of_event in output.losses)
-    logs = tuple(replace(log, text=masker.cut_text(log.text)) for log in output.logs)
+    logs = tuple(replace(log, text=cut_text(log.text)) for log in output.logs)
     error = output.error and mask_error(output.error, masker)
     return msgspec.structs.replace(output, error=error, logs=logs, losses=losses)
 

@@ -50,6 +50,7 @@ ABOUT = {
     "destinations.fidelity": ["tests/test_fidelity.py"],
     "display": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
     "displayed": ["tests/notebooks/test_display.py", "tests/notebooks/test_rich_display.py"],
+    "edits": ["tests/mutation", "tests/imports"],
     "errors": ["tests/test_front_door.py", "tests/test_failures.py", "tests/test_cli.py"],
     "durations": ["tests/suites/test_options.py", "tests/test_forward.py"],
     "events": ["tests/test_events.py", "tests/data_plane/test_any_event.py"],

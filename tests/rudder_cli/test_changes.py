@@ -199,6 +199,7 @@ def test_the_schema_of_a_warehouse(capsys: pytest.CaptureFixture[str], tmp_path:
     assert "  its tables are loaded into the schema loaves; those in the schema bread get no new rows" in shown
 
 
+@pytest.mark.slow  # needs git
 def test_replay_says_it_first(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

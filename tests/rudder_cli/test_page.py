@@ -15,6 +15,8 @@ import pytest
 from svctoolkit.cli import main
 from tests.rudder_cli.bakery import BRAZE, write
 
+pytestmark = pytest.mark.slow  # needs git
+
 PAGE = (Path(__file__).parents[2] / "svctoolkit/docs/rudder-cli.md").read_text("utf-8")
 COMMANDS = [
     line.partition("#")[0].strip()

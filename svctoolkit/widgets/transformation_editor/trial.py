@@ -254,7 +254,8 @@ def file_of(transformation: Transformation) -> str:
 
 
 def _mask(output: Output, masker: Masker) -> Output:
-    return msgspec.structs.replace(mask_output(output, masker), events=tuple(map(masker.mask, output.events)))
+    masked = mask_output(output, masker, masker.cut_text)
+    return msgspec.structs.replace(masked, events=tuple(map(masker.mask, output.events)))
 
 
 def _time(trials: Trials) -> str:
