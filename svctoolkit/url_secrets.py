@@ -79,7 +79,7 @@ def url_secret_places(text: str) -> Iterator[UrlSecret]:
                 yield UrlSecret(at + start, at + end, name)
 
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#\"'<>]+(?P<rest>[/?#]?[^\s\"'<>]*)", re.IGNORECASE)
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#\"'<>]+(?P<rest>(?:[/?#][^\s\"'<>]*)?)", re.IGNORECASE)
 
 
 def address_secrets(text: str) -> list[UrlSecret]:

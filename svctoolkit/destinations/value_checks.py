@@ -19,10 +19,17 @@ from svctoolkit.errors import did_you_mean
 from svctoolkit.json_types import Json
 from svctoolkit.secrets import Secret
 
-_FILLED_IN = re.compile(r"\{\{.*\|\|.*\}\}|env\..+|\$\$?\(", re.DOTALL)  # by RudderStack, or by this toolkit
+_REFERENCE = re.compile(r"env\..|\$\(", re.DOTALL)
 _HIGHEST_PORT = 65_535
 _MOST_LISTED = 12
 _MISSPELT = 0.8  # how similar a property is to a usual one
+
+
+def _is_filled_in(text: str) -> bool:
+    """Return whether a part is replaced by RudderStack (`{{ path || "default" }}`, `env.NAME`) or by this toolkit."""
+    start = text.find("{{")
+    default = text.find("||", start + 2) if start >= 0 else -1
+    return (default >= 0 and "}}" in text[default + 2 :]) or _REFERENCE.search(text) is not None
 
 
 def _words(text: str) -> list[str]:
@@ -82,7 +89,7 @@ def value_problems(type: str, config: Mapping[str, Json]) -> Iterator[ValueProbl
     for name, value in config.items():
         variable = definition.variables.get(name)
         for path, text in _texts(value, (name,)):
-            if _FILLED_IN.search(text):
+            if _is_filled_in(text):
                 continue
             for check in _CHECKS:
                 if message := check(name, text, variable):
@@ -198,7 +205,7 @@ def _row_problems(type: str, name: str, value: Json, variable: Variable | None) 
             continue
         yield from _halves(name, place, row, variable)
         chosen = row.get("to")
-        if standard and isinstance(chosen, str) and chosen and chosen not in standard and not _FILLED_IN.search(chosen):
+        if standard and isinstance(chosen, str) and chosen and chosen not in standard and not _is_filled_in(chosen):
             message = f"{chosen!r} is not a standard event.{did_you_mean(chosen, standard)}"
             yield ValueProblem((name, place, "to"), f"{_named((name, place, 'to'))}: {message}")
 

@@ -66,7 +66,9 @@ def _rules(folder: Path) -> Iterator[_Rule]:
     if not file.is_file():
         return
     for line in file.read_text("utf-8", "replace").splitlines():
-        text = re.sub(r"(?<!\\)\s+$", "", line)
+        text = line.rstrip()
+        if text.endswith("\\"):  # a space after a backslash belongs to the name
+            text = line[: len(text) + 1]
         if not text or text.startswith("#"):
             continue
         ignores = not text.startswith("!")
@@ -77,7 +79,7 @@ def _rules(folder: Path) -> Iterator[_Rule]:
         yield _Rule(folder, _pattern(text.removeprefix("/"), anywhere=anywhere), ignores, folders_only)
 
 
-_GLOB = re.compile(r"\*\*/|/\*\*$|\*|\?|\[[^\]/]+\]|\\.|.")
+_GLOB = re.compile(r"\*\*/|/\*\*$|\*|\?|\[(?:\[|[^]\[/])[^]\[/]*\]|\\.|.")
 _GLOBS = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
 
 

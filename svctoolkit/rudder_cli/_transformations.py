@@ -33,7 +33,7 @@ SHAPE: Final = {
 }
 _SUFFIXES: Final = {"javascript": ".js", "python": ".py"}
 _TEST_NAME: Final = r"^[A-Za-z0-9 _/\-]+$"
-_PYTHON_IMPORT: Final = re.compile(r"^\s*(?:from\s+(\.*[\w.]*)\s+import|import\s+([\w., \t]+))", re.MULTILINE)
+_PYTHON_IMPORT: Final = re.compile(r"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w., \t]+))", re.MULTILINE)
 #: Packages that the service offers to Python code in addition to the standard library.
 _PYTHON_PACKAGES: Final = {"requests", "numpy", "pandas", "pytz", "dateutil", "user_agents", "xmltodict"}
 

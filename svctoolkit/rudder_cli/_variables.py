@@ -90,7 +90,9 @@ def _quoted(match: re.Match[str]) -> bool:
     before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
     end = text.find("\n", match.end())
     after = text[match.end() : len(text) if end < 0 else end]
-    return not re.fullmatch(r"[\s\-]*([^'\"]*:\s+)?", before) or bool(after.split("#")[0].strip(" \t\r,]}"))
+    key = before.lstrip(" \t\r-")
+    starts = not key or (key[-1].isspace() and key.rstrip().endswith(":") and "'" not in key and '"' not in key)
+    return not starts or bool(after.split("#")[0].strip(" \t\r,]}"))
 
 
 def _in_comment(text: str, index: int) -> bool:

@@ -7,6 +7,7 @@ import importlib
 import re
 import re._constants as codes  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +35,18 @@ def modules() -> Iterator[tuple[str, Path]]:
             yield name, file
 
 
+def _module(name: str) -> ModuleType:
+    """Import a module. The sandbox's import each other from their folder, here after the whole parser."""
+    worker = name.rpartition(".")[0]
+    if worker.endswith("transformations.worker"):
+        importlib.import_module("tree_sitter_javascript")
+        importlib.import_module("tree_sitter")
+        folder = str(PACKAGE.joinpath(*worker.split(".")[1:]))
+        if folder not in sys.path:
+            sys.path.append(folder)
+    return importlib.import_module(name)
+
+
 def dynamic() -> list[str]:
     """The functions of the package that apply patterns which are not constants: `module.function`."""
     found = set()
@@ -42,7 +55,7 @@ def dynamic() -> list[str]:
         for function in ast.walk(tree):
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
                 for node in ast.walk(function):
-                    if _is_call(node) and _literal(node, importlib.import_module(name)) is None:
+                    if _is_call(node) and _literal(node, _module(name)) is None:
                         found.add(f"{name}.{getattr(function, 'name', 'lambda')}")
     return sorted(found)
 
@@ -58,7 +71,7 @@ def uses() -> list[Use]:
 
 
 def _of_module(name: str, tree: ast.Module) -> Iterator[Use]:
-    module = importlib.import_module(name)
+    module = _module(name)
     text = ast.unparse(tree)
     for variable, value in vars(module).items():
         for pattern in _patterns(value):

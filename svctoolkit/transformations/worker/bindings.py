@@ -23,6 +23,8 @@ def javascript_parser() -> Any:
 
 def _binding(package: str) -> Any:
     """Import a package's extension module without its `__init__`; the whole package if it has no such module."""
+    if package in sys.modules:
+        return sys.modules[package]
     spec = PathFinder.find_spec(package)
     if spec is not None and spec.submodule_search_locations:
         bare = sys.modules[package] = ModuleType(package)
