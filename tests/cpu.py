@@ -2,8 +2,8 @@
 
     TESTS_CPU=cpu.tsv pytest; python -m tests.cpu cpu.tsv
 
-prints the twenty tests with the most CPU time, names those that take more than a test should, and fails if one takes four
-times as much. With `--seconds` it also writes the sums of files for `tests.shares`. Each pytest process
+prints the twenty tests with the most CPU time, names those that take more than a test should, and fails if one takes
+four times as much. With `--seconds` it also writes the sums of files for `tests.shares`. Each pytest process
 appends a line for each test, so that workers need not send them. Fixtures that several tests share
 have a line of their own. The CPU time of a process that lives on counts for the test that runs at the time.
 """
