@@ -7,16 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from svctoolkit.json_types import Json
-from svctoolkit.rudder_cli import Finding, RudderProject, SpecFile, code_of
+from svctoolkit.rudder_cli import LISTS, Finding, RudderProject, SpecFile, code_of
 from svctoolkit.workspace import Workspace
 
-_LISTS: Final = {
-    "properties": ("properties", "property"),
-    "events": ("events", "event"),
-    "categories": ("categories", "category"),
-    "custom-types": ("types", "custom-type"),
-    "event-stream-connections": ("connections", "event-stream-connection"),
-}
 _PARTS: Final = ("models", "relationships")
 #: The kinds in the order in which `rudder-cli apply` creates them: each after what it refers to.
 ORDER: Final = (
@@ -67,8 +60,8 @@ def resources_of(project: RudderProject) -> dict[str, Resource]:
 
 def _of_file(file: SpecFile) -> Iterator[Resource]:
     spec = file.spec
-    if file.kind in _LISTS:
-        key, type_ = _LISTS[file.kind]
+    if file.kind in LISTS:
+        key, type_ = LISTS[file.kind]
         for i, item in enumerate(spec.get(key) or ()):
             if isinstance(item, dict) and item.get("id"):
                 yield Resource(f"{type_}:{item['id']}", _members(type_, item), _where(file, ("spec", key, i)))

@@ -6,6 +6,7 @@ from svctoolkit.rudder_cli._connections import Entry
 from svctoolkit.rudder_cli._definitions import Release
 from svctoolkit.rudder_cli._files import PLAN_KINDS, SpecFile, is_spec
 from svctoolkit.rudder_cli._findings import Finding
+from svctoolkit.rudder_cli._metadata import LISTS
 from svctoolkit.rudder_cli._read import Destination, RudderProject, is_project, read_project
 from svctoolkit.rudder_cli._sources import plan_of, platform
 from svctoolkit.rudder_cli._transformations import code_of, imports_of
@@ -13,6 +14,7 @@ from svctoolkit.rudder_cli._variables import FILES, SUFFIXES, Use, given_variabl
 
 __all__ = [
     "FILES",
+    "LISTS",
     "PLAN_KINDS",
     "SUFFIXES",
     "Destination",

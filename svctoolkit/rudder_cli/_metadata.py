@@ -29,8 +29,8 @@ LATER_KINDS: Final = ("retl-source-table", "retl-connections")
 KINDS: Final = {NEW: _NEW_KINDS, **dict.fromkeys(OLD_VERSIONS, (*_BOTH, "tp"))}
 _ALL: Final = (*_NEW_KINDS, "tp")
 _METADATA: Final = "project/metadata-syntax-valid"
-#: kind -> key of its list, type in URNs
-_LISTS: Final = {
+#: kind of a file -> the key of its list, and the type of each item in URNs
+LISTS: Final = {
     "properties": ("properties", "property"),
     "events": ("events", "event"),
     "categories": ("categories", "category"),
@@ -100,8 +100,8 @@ def _imported(file: SpecFile, path: tuple[str | int, ...], item: dict[str, Json]
 def urns(file: SpecFile) -> Iterator[tuple[str, tuple[str | int, ...]]]:
     """Yield the URN of each resource of a file, with the path of its id."""
     spec = file.spec
-    if file.kind in _LISTS:
-        key, type_ = _LISTS[file.kind]
+    if file.kind in LISTS:
+        key, type_ = LISTS[file.kind]
         for i, item in enumerate(_objects(spec.get(key))):
             if item.get("id"):
                 yield f"{type_}:{item['id']}", ("spec", key, i, "id")
